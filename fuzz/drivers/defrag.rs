@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::sent::Sent;
 use tidewire_core::{
-    ChecksumStatus, Config, DefragPolicy, Frame,
+    Config, DefragPolicy, Frame, Timestamp,
     internals::{Defragmenter, Outcome},
     wire::{Kind, LinkType, decode},
 };
@@ -75,18 +75,10 @@ impl Driver {
             return false;
         }
         self.clock_ns += u64::from(*time);
-        let frame = Frame {
-            at: 0,
-            captured_bytes: packet.len() as u32,
-            wire_bytes,
-            link: LinkType::RAW,
-            interface: 0,
-            timestamp_ns: self.clock_ns,
-            clock_ns: self.clock_ns,
-            number,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        };
+        let frame = Frame::new(LinkType::RAW, Timestamp::from_nanos(self.clock_ns))
+            .with_number(number)
+            .with_place(0, packet.len() as u32)
+            .with_wire_bytes(wire_bytes);
         let versions = self.sent.entry((is_ipv6, decoded.fragment.id)).or_default();
         versions.add(u64::from(offset) * 8, &data);
         let settled = &mut self.settled;

@@ -51,7 +51,7 @@ fn read(data: &[u8], step: usize) -> (Vec<Frame>, u64, Vec<String>) {
             assert_eq!((frame.number, frame.clock_ns, frame.origin), (frames.len() as u64 + 1, clock_ns, 0));
             sum = packet.iter().fold(sum.rotate_left(1), |sum, &byte| sum.rotate_left(5) ^ u64::from(byte));
             bytes += 16 + packet.len() as u64;
-            frames.push(Frame { at: 0, ..*frame });
+            frames.push(frame.with_place(0, frame.captured_bytes));
         }
     }
     assert!(block.allocated_bytes() as u64 <= (4 << 20) + 4 * bytes.max(data.len() as u64));

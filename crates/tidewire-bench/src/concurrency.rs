@@ -5,7 +5,7 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 use tidewire_core::{
-    Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Engine, Frame, Handler, Share, Stream, wire::LinkType,
+    Batch, ChecksumMode, Chunk, Config, Engine, Frame, Handler, Share, Stream, Timestamp, wire::LinkType,
 };
 use tidewire_lab::{
     craft::{ACK, FIN, PSH, SYN},
@@ -218,23 +218,16 @@ impl Feed {
         self.packets += 1;
         self.sent += u64::from(round.bytes);
         self.clock_ns += PACKET_NS;
-        self.frames.push(Frame {
-            at: self.at as u32,
-            captured_bytes: frame_bytes as u32,
-            wire_bytes: frame_bytes as u32,
-            link: LinkType::ETHERNET,
-            interface: 0,
-            timestamp_ns: self.clock_ns,
-            clock_ns: self.clock_ns,
-            number: self.packets,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        });
+        self.frames.push(
+            Frame::new(LinkType::ETHERNET, Timestamp::from_nanos(self.clock_ns))
+                .with_number(self.packets)
+                .with_place(self.at as u32, frame_bytes as u32),
+        );
         self.at += frame_bytes;
     }
 
     fn flush(&mut self) {
-        let batch = Batch { memory: (&self.memory).into(), frames: &self.frames };
+        let batch = Batch::new(&self.memory, &self.frames);
         let before = thread_cpu_ns();
         self.engine.process(&batch);
         self.cpu_ns += thread_cpu_ns() - before;

@@ -125,18 +125,18 @@ mod tests {
 
     #[test]
     fn the_pace_is_that_of_the_whole_run() {
-        let known = Progress { bytes_read: 500_000_000, bytes_total: Some(1_500_000_000), packets: 1 };
+        let known = Progress::new(500_000_000, Some(1_500_000_000), 1);
         let text = pace(known, Duration::from_secs(2));
         assert_eq!(text, "500 MB of 1.5 GB, 250 MB/s, 4 s left");
-        let unknown = Progress { bytes_read: 500_000_000, bytes_total: None, packets: 1 };
+        let unknown = Progress::new(500_000_000, None, 1);
         assert_eq!(pace(unknown, Duration::from_secs(2)), "500 MB, 250 MB/s, 2 s");
-        let nothing = Progress { bytes_read: 0, bytes_total: Some(0), packets: 0 };
+        let nothing = Progress::new(0, Some(0), 0);
         assert_eq!(pace(nothing, Duration::ZERO), "0 B of 0 B, 0 B/s, 0 s left");
     }
 
     #[test]
     fn the_line_leaves_room_for_what_the_terminal_echoes() {
-        let progress = Progress { bytes_read: 500_000_000, bytes_total: Some(1_500_000_000), packets: 1 };
+        let progress = Progress::new(500_000_000, Some(1_500_000_000), 1);
         for columns in [0, 1, 7, 20, 40, 80, 200] {
             let line = line(progress, Duration::from_secs(2), columns);
             assert!(line.chars().count() <= columns.saturating_sub(FREE_COLUMNS), "{columns}: {line}");

@@ -88,7 +88,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn loss(number: u64, interface: u16, at_ms: u64) -> PacketLoss {
-        PacketLoss { number, interface, timestamp_ns: at_ms * MS, since_ns: at_ms * MS, packets: 3 }
+        PacketLoss::between(interface, at_ms * MS, at_ms * MS, 3).with_number(number)
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_loss_counts_since_the_reading_before() {
         let mut losses = CaptureLosses::default();
-        losses.note(&[PacketLoss { since_ns: 500 * MS, ..loss(0, 1, 1000) }]);
+        losses.note(&[PacketLoss::between(1, 500 * MS, 1000 * MS, 3)]);
         let mut is_any = |from_ms: u64, until_ms: u64| losses.is_any(Some(1), (from_ms * MS, until_ms * MS), 2000 * MS);
         assert!(is_any(400, 410) && is_any(700, 710) && is_any(990, 1100));
         assert!(!is_any(200, 210) && !is_any(1001, 1100), "all before, or all behind");

@@ -157,25 +157,16 @@ impl Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ChecksumStatus;
+    use crate::Timestamp;
 
     /// A frame of an Ethernet address; `vlan`: its id.
     fn path(paths: &mut Paths, address: u64, vlan: u16) -> Path {
         let bytes = [&address.to_be_bytes()[2..], &[2, 0, 0, 0, 0, 1, 8, 0]].concat();
         let mut decoded = crate::wire::decode(LinkType::ETHERNET, &bytes, 60, &crate::wire::Settings::default());
         decoded.vlans = crate::Vlans::new([vlan]);
-        let frame = Frame {
-            at: 0,
-            captured_bytes: bytes.len() as u32,
-            wire_bytes: 60,
-            link: LinkType::ETHERNET,
-            interface: 0,
-            timestamp_ns: 0,
-            clock_ns: 0,
-            number: 1,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        };
+        let frame = Frame::new(LinkType::ETHERNET, Timestamp::from_nanos(0))
+            .with_place(0, bytes.len() as u32)
+            .with_wire_bytes(60);
         paths.of(&frame, &bytes, &decoded)
     }
 

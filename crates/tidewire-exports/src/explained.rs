@@ -43,12 +43,9 @@ pub struct Explainer {
 impl Explainer {
     /// Counts a stream, and returns which of its anomalies are to be written; `None`: all of them.
     pub fn remaining(&mut self, flow: &FlowRecord<'_>) -> Option<Remaining> {
-        let evidence = StreamEvidence {
-            stats: &flow.stats,
-            gaps: flow.gaps,
-            has_conflicts: flow.conflicts.iter().any(|list| !list.is_empty()),
-            anomalies: flow.anomalies,
-        };
+        let mut evidence = StreamEvidence::new(&flow.stats);
+        (evidence.gaps, evidence.anomalies) = (flow.gaps, flow.anomalies);
+        evidence.has_conflicts = flow.conflicts.iter().any(|list| !list.is_empty());
         let mut kinds: Vec<(AnomalyKind, Option<Explanation>)> = Vec::new();
         let mut remaining = Remaining::default();
         for anomaly in flow.anomalies {

@@ -33,7 +33,7 @@ impl Block {
     /// The frames and their memory.
     #[must_use]
     pub fn batch(&self) -> Batch<'_> {
-        Batch { memory: self.bytes().into(), frames: &self.frames }
+        Batch::new(self.bytes(), &self.frames)
     }
 
     /// Packets that the capture lost before its frames, by its own account, in their order.
@@ -75,7 +75,7 @@ impl Block {
         self.append(bytes);
         let captured_bytes = bytes.len() as u32;
         let wire_bytes = frame.wire_bytes.max(captured_bytes);
-        self.frames.push(Frame { at: at as u32, captured_bytes, wire_bytes, ..frame });
+        self.frames.push(frame.with_place(at as u32, captured_bytes).with_wire_bytes(wire_bytes));
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl Block {
     pub fn retain(&mut self, mut wanted: impl FnMut(&Frame, &[u8]) -> bool) {
         let Self { memory, start, end, frames, .. } = self;
         let memory = memory.get(*start..*end).unwrap_or_default();
-        frames.retain(|frame| wanted(frame, Batch { memory: memory.into(), frames: &[] }.bytes(frame)));
+        frames.retain(|frame| wanted(frame, Batch::new(memory, &[]).bytes(frame)));
     }
 
     /// Corrects the clocks of the frames, before they are handed out (see [`PacketClock::settle`]). `number`: of the

@@ -260,9 +260,17 @@ impl Merge {
                 self.comments.push((number, comments));
             }
             while let Some(loss) = active.losses.pop_front_if(|loss| loss.number <= frame.number) {
-                block.push_loss(PacketLoss { number, interface, ..loss });
+                let behind = PacketLoss::between(interface, loss.since_ns, loss.timestamp_ns, loss.packets);
+                block.push_loss(behind.with_number(number));
             }
-            block.frames.push(Frame { at: at as u32, interface, number, clock_ns, origin: 0, ..frame });
+            block.frames.push(
+                frame
+                    .with_place(at as u32, frame.captured_bytes)
+                    .with_interface(interface)
+                    .with_clock_ns(clock_ns)
+                    .with_number(number)
+                    .with_origin(0),
+            );
             active.next += 1;
         }
         self.refill(index, active);

@@ -1,5 +1,5 @@
 use tidewire_wire::LinkType;
-use tidewire_wire::{ChecksumStatus, Frame, Pace, PacketClock};
+use tidewire_wire::{Frame, Pace, PacketClock, Timestamp};
 
 /// The result of scanning the available bytes.
 #[derive(Debug, PartialEq, Eq)]
@@ -97,18 +97,13 @@ impl Count {
         let number = step.number + 1;
         let pace = self.clock.advanced(step.pace, place.timestamp_ns, number);
         *step = Step { number, pace };
-        Frame {
-            at: place.at as u32,
-            captured_bytes: place.captured_bytes,
-            wire_bytes: place.wire_bytes.max(place.captured_bytes),
-            link: place.link,
-            interface: place.interface,
-            timestamp_ns: place.timestamp_ns,
-            clock_ns: pace.now_ns(),
-            number,
-            origin: place.origin,
-            checksum: ChecksumStatus::Unknown,
-        }
+        Frame::new(place.link, Timestamp::from_nanos(place.timestamp_ns))
+            .with_number(number)
+            .with_place(place.at as u32, place.captured_bytes)
+            .with_wire_bytes(place.wire_bytes.max(place.captured_bytes))
+            .with_interface(place.interface)
+            .with_clock_ns(pace.now_ns())
+            .with_origin(place.origin)
     }
 
     /// Corrects the clocks of the frames that were counted since the last call.

@@ -120,7 +120,7 @@ impl Records {
                         Walk::Taken(_) => {}
                     }
                     let record = match self.frames.first() {
-                        Some(frame) => Record::Packet(Frame { at: frame.at + at as u32, ..*frame }),
+                        Some(frame) => Record::Packet(frame.with_place(frame.at + at as u32, frame.captured_bytes)),
                         None if pcapng.describes(block) => Record::Description,
                         None => Record::Other,
                     };

@@ -27,7 +27,7 @@ fn main() -> Result<(), Failure> {
         let floor = time(nothing.as_fd(), bits)?;
         let mut row = Vec::new();
         for (is_shared, is_cut) in [(false, true), (true, true), (false, false)] {
-            let settings = KernelSettings { flows_v4: 1 << bits, is_shared, ..KernelSettings::default() };
+            let settings = KernelSettings::default().with_flows_v4(1 << bits).with_is_shared(is_shared);
             let xdp = KernelXdp::load(&settings)?;
             let mut shunt = xdp.shunt(0);
             let cut = (0..1 << bits).filter(|id| is_cut && shunt.cut(&key(*id), Direction::ClientToServer)).count();

@@ -56,6 +56,7 @@ pub struct SplitSettings {
 
 /// Frames and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SplitCount {
     /// Frames.
     pub packets: u64,

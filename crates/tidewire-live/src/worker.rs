@@ -128,7 +128,7 @@ impl Worker {
         let frames = self.batch.len();
         let begun = Instant::now();
         let losses = self.take_losses();
-        take(&Batch { memory: Memory::of(&self.view), frames: &self.batch }, &losses);
+        take(&Batch::new(Memory::of(&self.view), &self.batch), &losses);
         self.round_frames = round(self.round_frames, frames, begun.elapsed());
         self.release();
         frames
@@ -152,7 +152,7 @@ impl Worker {
     /// The frames that were gathered and not released, in order of time unless a ring was late.
     #[must_use]
     pub fn batch(&self) -> Batch<'_> {
-        Batch { memory: Memory::of(&self.view), frames: &self.batch }
+        Batch::new(Memory::of(&self.view), &self.batch)
     }
 
     /// How long to sleep before asking to be woken up, as the rings see it ([`Ring::rest`]): where frames come fast but one by

@@ -56,7 +56,7 @@ impl Sorter {
         order.reserve(batch.frames.len());
         for (piece, frames) in batch.frames.chunks(BATCH_FRAMES_MAX as usize).enumerate() {
             let first = piece as u32 * BATCH_FRAMES_MAX;
-            let batch = Batch { memory: batch.memory, frames };
+            let batch = Batch::new(batch.memory, frames);
             let Self { extract, outermost, pieces, narrow, wide } = self;
             if extract.key == Key::Flow {
                 wide.fill(&batch, [extract, outermost], pieces, |index, key| u64::from(key) << 16 | u64::from(index));

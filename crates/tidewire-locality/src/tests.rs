@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidewire_wire::{Batch, ChecksumStatus, Frame};
+use tidewire_wire::{Batch, Frame, Timestamp};
 use tidewire_wire::{Kind, LinkType, Settings as Walk, addresses, decode, ports};
 
 use super::*;
@@ -16,18 +16,12 @@ struct Pile {
 impl Pile {
     fn push(&mut self, link: LinkType, bytes: &[u8], wire_bytes: usize) {
         let number = self.frames.len() as u64 + 1;
-        self.frames.push(Frame {
-            at: self.memory.len() as u32,
-            captured_bytes: bytes.len() as u32,
-            wire_bytes: wire_bytes as u32,
-            link,
-            interface: 0,
-            timestamp_ns: number,
-            clock_ns: number,
-            number,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        });
+        self.frames.push(
+            Frame::new(link, Timestamp::from_nanos(number))
+                .with_number(number)
+                .with_place(self.memory.len() as u32, bytes.len() as u32)
+                .with_wire_bytes(wire_bytes as u32),
+        );
         self.memory.extend_from_slice(bytes);
     }
 
@@ -38,7 +32,7 @@ impl Pile {
     }
 
     fn batch(&self) -> Batch<'_> {
-        Batch { memory: (&self.memory).into(), frames: &self.frames }
+        Batch::new(&self.memory, &self.frames)
     }
 
     fn order(&self, key: Key) -> Vec<u32> {

@@ -7,7 +7,7 @@ use std::{
 
 use tidewire::FilterError;
 use tidewire_filter::Filter;
-use tidewire_wire::{ChecksumStatus, Frame, LinkType};
+use tidewire_wire::{Frame, LinkType, Timestamp};
 
 use crate::{classes::compiled, flows::Key, place::time_of, settings::LookBackSettings, status::Waiting};
 
@@ -311,18 +311,12 @@ impl LookBack {
         let piece = self.lanes.get(lane)?.front()?;
         let kept = piece.packets.front()?;
         let bytes = piece.bytes.get(piece.at..piece.at + kept.captured_bytes as usize)?;
-        let frame = Frame {
-            at: 0,
-            captured_bytes: kept.captured_bytes,
-            wire_bytes: kept.wire_bytes,
-            link: LinkType(kept.link),
-            interface: kept.interface,
-            timestamp_ns: kept.timestamp_ns,
-            clock_ns: kept.timestamp_ns.min(self.newest_ns),
-            number: kept.number,
-            origin: 0,
-            checksum: ChecksumStatus::default(),
-        };
+        let frame = Frame::new(LinkType(kept.link), Timestamp::from_nanos(kept.timestamp_ns))
+            .with_number(kept.number)
+            .with_place(0, kept.captured_bytes)
+            .with_wire_bytes(kept.wire_bytes)
+            .with_interface(kept.interface)
+            .with_clock_ns(kept.timestamp_ns.min(self.newest_ns));
         Some((frame, bytes))
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// A place in a program's text, both from 1; a column is a character.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub struct Position {
     /// Line of the text that was parsed.
     pub line: u32,

@@ -11,6 +11,7 @@ use crate::walk::slot;
 
 /// A captured packet, with the metadata that a program can use.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Packet<'a> {
     /// Link type of the frame. The kernel's programs see Ethernet.
     pub link: LinkType,

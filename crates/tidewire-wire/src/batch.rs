@@ -23,6 +23,7 @@ pub enum ChecksumStatus {
 
 /// A frame: its place in a batch's memory, and its metadata.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Frame {
     /// Offset of the frame's first byte in [`Batch::memory`].
     pub at: u32,
@@ -41,7 +42,8 @@ pub struct Frame {
     pub clock_ns: u64,
     /// Number of the frame in the whole input, from 1.
     pub number: u64,
-    /// Where the frame's bytes can be read again (an offset in a plain file, plus one); 0: nowhere.
+    /// [`offset`](Self::offset) plus one, or 0.
+    #[doc(hidden)]
     pub origin: u64,
     /// Status of its transport checksum.
     pub checksum: ChecksumStatus,
@@ -51,6 +53,7 @@ impl Frame {
     /// A frame of this link type, captured at this time: number 1 of the first interface, without bytes yet. Its clock is its time,
     /// and nothing is known of its checksum.
     #[must_use]
+    #[inline]
     pub const fn new(link: LinkType, timestamp: Timestamp) -> Self {
         let timestamp_ns = timestamp.as_nanos();
         Self {
@@ -69,12 +72,14 @@ impl Frame {
 
     /// When it was captured: [`timestamp_ns`](Self::timestamp_ns).
     #[must_use]
+    #[inline]
     pub const fn timestamp(&self) -> Timestamp {
         Timestamp::from_nanos(self.timestamp_ns)
     }
 
     /// Sets its place in [`Batch::memory`]; its bytes on the wire are at least those captured.
     #[must_use]
+    #[inline]
     pub const fn with_place(mut self, at: u32, captured_bytes: u32) -> Self {
         (self.at, self.captured_bytes) = (at, captured_bytes);
         if self.wire_bytes < captured_bytes {
@@ -85,13 +90,23 @@ impl Frame {
 
     /// Sets [`wire_bytes`](Self::wire_bytes): of a frame that was truncated more than was captured.
     #[must_use]
+    #[inline]
     pub const fn with_wire_bytes(mut self, bytes: u32) -> Self {
         self.wire_bytes = bytes;
         self
     }
 
+    /// Sets [`link`](Self::link).
+    #[must_use]
+    #[inline]
+    pub const fn with_link(mut self, link: LinkType) -> Self {
+        self.link = link;
+        self
+    }
+
     /// Sets [`interface`](Self::interface).
     #[must_use]
+    #[inline]
     pub const fn with_interface(mut self, interface: u16) -> Self {
         self.interface = interface;
         self
@@ -99,20 +114,47 @@ impl Frame {
 
     /// Sets [`number`](Self::number).
     #[must_use]
+    #[inline]
     pub const fn with_number(mut self, number: u64) -> Self {
         self.number = number;
         self
     }
 
+    /// Sets [`timestamp_ns`](Self::timestamp_ns), and leaves the clock.
+    #[must_use]
+    #[inline]
+    pub const fn with_timestamp_ns(mut self, timestamp_ns: u64) -> Self {
+        self.timestamp_ns = timestamp_ns;
+        self
+    }
+
     /// Sets [`clock_ns`](Self::clock_ns); see [`PacketClock`](crate::PacketClock).
     #[must_use]
+    #[inline]
     pub const fn with_clock_ns(mut self, clock_ns: u64) -> Self {
         self.clock_ns = clock_ns;
         self
     }
 
+    /// Where the frame's bytes can be read again: an offset in a plain file that is the input.
+    #[must_use]
+    #[inline]
+    pub const fn offset(&self) -> Option<u64> {
+        self.origin.checked_sub(1)
+    }
+
+    /// The same as [`origin`](Self::origin) has it.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub const fn with_origin(mut self, origin: u64) -> Self {
+        self.origin = origin;
+        self
+    }
+
     /// Sets [`checksum`](Self::checksum).
     #[must_use]
+    #[inline]
     pub const fn with_checksum(mut self, checksum: ChecksumStatus) -> Self {
         self.checksum = checksum;
         self
@@ -138,8 +180,9 @@ impl fmt::Debug for Frame {
 
 /// Packets that a capture lost, by its own account, between a frame and the one before it at the same interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PacketLoss {
-    /// Number of the frame behind them.
+    /// Number of the frame behind them; 0: not known.
     pub number: u64,
     /// Its interface.
     pub interface: u16,
@@ -149,6 +192,28 @@ pub struct PacketLoss {
     pub since_ns: u64,
     /// How many packets.
     pub packets: u64,
+}
+
+impl PacketLoss {
+    /// So many packets before this frame, at its time.
+    #[must_use]
+    pub const fn before(frame: &Frame, packets: u64) -> Self {
+        let Frame { number, interface, timestamp_ns, .. } = *frame;
+        Self { number, interface, timestamp_ns, since_ns: timestamp_ns, packets }
+    }
+
+    /// So many packets at an interface, at a time between these two, nanoseconds since the epoch; the frame behind them is not known.
+    #[must_use]
+    pub const fn between(interface: u16, since_ns: u64, timestamp_ns: u64, packets: u64) -> Self {
+        Self { number: 0, interface, timestamp_ns, since_ns, packets }
+    }
+
+    /// Sets the number of the frame behind them, in a method chain.
+    #[must_use]
+    pub const fn with_number(mut self, number: u64) -> Self {
+        self.number = number;
+        self
+    }
 }
 
 /// Memory that may be read only in part: rings, to which the kernel writes beside the frames that it handed over.
@@ -214,6 +279,7 @@ impl fmt::Debug for Memory<'_> {
 
 /// Frames in one borrowed piece of memory: a block of a ring, or of a file.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Batch<'a> {
     /// The memory that all frames point into.
     pub memory: Memory<'a>,

@@ -5,9 +5,7 @@ use std::{
     time::Duration,
 };
 
-use tidewire_core::{
-    ChecksumMode, Config, DefragPolicy, Direction, DirectionCutoff, Handler, KeyIds, LinkAddresses, Mode, TcpPolicy,
-};
+use tidewire_core::{ChecksumMode, Config, DefragPolicy, Direction, Handler, KeyIds, LinkAddresses, Mode, TcpPolicy};
 
 #[cfg(feature = "filter")]
 use crate::StreamClass;
@@ -21,20 +19,26 @@ use crate::{
 /// Reads packets from files or interfaces and calls a [`Handler`].
 ///
 /// `I` is the input: [`Files`](crate::Files), made with `Capture::files`, `reader` or `source`, or `Interfaces`, made with
-/// `Capture::live`. Each input adds its own settings to the common ones. Change the settings that differ from the defaults,
-/// then call [`run_with`](Self::run_with) (one worker, on this thread), [`run`](Self::run) or
+/// `Capture::live`. Each input adds its own settings to the common ones. `C` are the closures that are called, if there are any: see
+/// [`Closures`](crate::Closures).
+///
+/// Change the settings that differ from the defaults, in any order: a method for one setting prevails over [`config`](Self::config) and
+/// [`configure`](Self::configure), and one for a direction over one for both. Then call [`run_with`](Self::run_with) (one worker, on this thread), [`run`](Self::run) or
 /// [`for_each_stream`](Self::for_each_stream).
 #[must_use = "nothing is read before it runs"]
-pub struct Capture<I> {
+pub struct Capture<I, C = ()> {
     pub(crate) input: I,
     pub(crate) setup: Setup,
+    pub(crate) calls: C,
 }
 
 impl<I> Capture<I> {
     pub(crate) fn new(input: I) -> Self {
-        Self { input, setup: Setup::default() }
+        Self { input, setup: Setup::default(), calls: () }
     }
+}
 
+impl<I, C> Capture<I, C> {
     /// Processes only packets that an expression in libpcap's language matches; the others count as `filtered`.
     #[cfg(feature = "filter")]
     pub fn filter(mut self, expression: impl Into<String>) -> Self {
@@ -58,55 +62,54 @@ impl<I> Capture<I> {
     }
 
     /// Replaces all settings of the engine, the key of its hashes included, and for interfaces the timeouts that
-    /// `Capture::live` sets; [`Config::memory_bytes`] is 64 MiB unless it is set there or by [`memory`](Self::memory) afterwards.
-    /// Methods called afterwards change single settings. Use [`configure`](Self::configure) to change some.
+    /// `Capture::live` sets; [`Config::memory_bytes`] is 64 MiB unless it is set there or by [`memory`](Self::memory).
+    /// Methods for single settings prevail, before or after. Use [`configure`](Self::configure) to change some: called before this one, its
+    /// changes would be lost, which the run refuses ([`SettingError::ConfigLast`](crate::SettingError::ConfigLast)).
     pub fn config(mut self, config: Config) -> Self {
+        self.setup.is_replaced_late |= self.setup.is_configured;
         self.setup.config = config;
         self.setup.key_is_set = true;
         self.setup.cutoff_is_set = true;
         self
     }
 
-    /// Changes any setting of [`Config`], for settings without a method here.
+    /// Changes any setting of [`Config`], for settings without a method here; such a method prevails where it is called, too.
     pub fn configure(mut self, change: impl FnOnce(&mut Config)) -> Self {
         let before = self.setup.config.cutoff();
         change(&mut self.setup.config);
+        self.setup.is_configured = true;
         self.setup.cutoff_is_set |= self.setup.config.cutoff() != before;
         self
     }
 
     /// Ids that distinguish flows besides the innermost addresses, ports and protocol. Default: nothing, see [`KeyIds`].
     pub fn key_ids(mut self, ids: KeyIds) -> Self {
-        self.setup.config.set_key_ids(ids);
+        self.setup.single.key_ids = Some(ids);
         self
     }
 
     /// The key of all hashes. Default: a random key for each run, so that an attacker cannot prepare packets that collide.
     /// Results do not depend on it as long as no bound is reached.
     pub fn hash_key(mut self, key: [u64; 2]) -> Self {
-        self.setup.config.set_hash_key(key);
-        self.setup.key_is_set = true;
+        self.setup.single.hash_key = Some(key);
         self
     }
 
     /// Sets how streams are reassembled.
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.setup.config.set_mode(mode);
+        self.setup.single.mode = Some(mode);
         self
     }
 
     /// Delivers at most `bytes` of each direction; statistics continue. 0: statistics only; `u64::MAX`: no limit.
     pub fn cutoff(mut self, bytes: u64) -> Self {
-        self.setup.cutoff_is_set = true;
-        self.setup.config.set_cutoff(DirectionCutoff::both(bytes));
+        self.setup.single.cutoff_bytes = Some(bytes);
         self
     }
 
     /// Delivers at most `bytes` of one direction.
     pub fn cutoff_direction(mut self, direction: Direction, bytes: u64) -> Self {
-        self.setup.cutoff_is_set = true;
-        let cutoff = self.setup.config.cutoff().with(direction, bytes);
-        self.setup.config.set_cutoff(cutoff);
+        self.setup.single.direction_cutoff_bytes[direction as usize] = Some(bytes);
         self
     }
 
@@ -121,20 +124,19 @@ impl<I> Capture<I> {
     /// Gathers chunks of `bytes`, the last `overlap_bytes` of each repeated before the next. 0: no gathering,
     /// bytes are delivered as they arrive.
     pub fn chunks(mut self, bytes: u32, overlap_bytes: u32) -> Self {
-        self.setup.config.set_chunk_bytes(bytes);
-        self.setup.config.set_overlap_bytes(overlap_bytes);
+        self.setup.single.chunk_and_overlap_bytes = Some((bytes, overlap_bytes));
         self
     }
 
     /// Delivers a chunk that was begun after this much packet time, full or not. Zero: only when it is full.
     pub fn flush_timeout(mut self, after: Duration) -> Self {
-        self.setup.config.set_flush_timeout_ns(nanoseconds(after));
+        self.setup.single.flush_timeout_ns = Some(nanoseconds(after));
         self
     }
 
     /// Ends streams that were idle for longer, in packet time. Zero: never.
     pub fn inactivity_timeout(mut self, after: Duration) -> Self {
-        self.setup.config.set_inactivity_timeout_ns(nanoseconds(after));
+        self.setup.single.inactivity_timeout_ns = Some(nanoseconds(after));
         self
     }
 
@@ -143,7 +145,7 @@ impl<I> Capture<I> {
     /// have the fate [`Fate::AfterClose`](crate::Fate). By packet time; where nothing comes from a pipe, the wall clock
     /// counts. Zero: when it is forgotten, the default of files.
     pub fn report_closed(mut self, after: Duration) -> Self {
-        self.setup.config.set_report_closed_ns(nanoseconds(after));
+        self.setup.single.report_closed_ns = Some(nanoseconds(after));
         self
     }
 
@@ -152,11 +154,9 @@ impl<I> Capture<I> {
     /// handlers, blocks of files and rings of interfaces are not included.
     ///
     /// It is divided when the run begins ([`Config::share_out`]): each worker gets the same part of it, at least 2 MiB. Bounds
-    /// of [`Config`] that are lower stay; what is set with [`config`](Self::config) before this is not a lower one of
-    /// [`Config::memory_bytes`].
+    /// of [`Config`] that are lower stay, but for [`Config::memory_bytes`], which this replaces.
     pub fn memory(mut self, bytes: u64) -> Self {
-        self.setup.memory_bytes = bytes;
-        self.setup.config.set_memory_bytes(bytes);
+        self.setup.single.memory_bytes = Some(bytes);
         self
     }
 
@@ -169,8 +169,7 @@ impl<I> Capture<I> {
 
     /// Which bytes win where segments or fragments overlap, for receivers without a policy of their own ([`Config::targets`]).
     pub fn policy(mut self, tcp: TcpPolicy, defrag: DefragPolicy) -> Self {
-        self.setup.config.set_tcp_policy(tcp);
-        self.setup.config.set_defrag_policy(defrag);
+        self.setup.single.policies = Some((tcp, defrag));
         self
     }
 
@@ -191,13 +190,13 @@ impl<I> Capture<I> {
 
     /// Sets how checksums are verified.
     pub fn checksum(mut self, mode: ChecksumMode) -> Self {
-        self.setup.config.set_checksum(mode);
+        self.setup.single.checksum = Some(mode);
         self
     }
 
     /// Sets how destination link addresses are compared.
     pub fn link_addresses(mut self, addresses: LinkAddresses) -> Self {
-        self.setup.config.set_link_addresses(addresses);
+        self.setup.single.link_addresses = Some(addresses);
         self
     }
 
@@ -252,7 +251,7 @@ impl<I: Input> Capture<I> {
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub fn run_frames<F: FrameHandler + Send>(self, make: impl FnMut(usize) -> F) -> Result<Outcome<F>, Error> {
+    pub fn run_frames<F: FrameHandler + Send>(mut self, make: impl FnMut(usize) -> F) -> Result<Outcome<F>, Error> {
         self.setup.check()?;
         let handlers = (0..self.setup.workers).map(make).collect();
         self.input.run_frames(self.setup, handlers)

@@ -1,5 +1,7 @@
 //! Handlers made of closures, for small programs.
 
+use std::fmt;
+
 use tidewire_core::{Chunk, EndReason, Gap, Handler, Stream};
 
 use crate::{Capture, Error, Outcome, setup::Input};
@@ -11,7 +13,7 @@ type OnClose<'c> = Box<dyn FnMut(&mut Stream<'_, ()>, EndReason) + 'c>;
 
 /// A [`Handler`] made of closures, each called as the method of its name.
 ///
-/// One worker calls them, on the thread that calls [`run`](Self::run), so that they may borrow local variables. State of each
+/// One worker calls them, on the thread that calls `run`, so that they may borrow local variables. Settings may come before or after them. State of each
 /// stream, packets, datagrams and several workers need a [`Handler`].
 ///
 #[cfg_attr(feature = "filter", doc = "```")]
@@ -33,21 +35,21 @@ type OnClose<'c> = Box<dyn FnMut(&mut Stream<'_, ()>, EndReason) + 'c>;
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "nothing is read before `run`"]
-pub struct Closures<'c, I> {
-    capture: Capture<I>,
-    calls: Calls<'c>,
-}
-
 #[derive(Default)]
-struct Calls<'c> {
+pub struct Closures<'c> {
     open: Option<OnOpen<'c>>,
     data: Option<OnData<'c>>,
     gap: Option<OnGap<'c>>,
     close: Option<OnClose<'c>>,
 }
 
-impl Handler for Calls<'_> {
+impl fmt::Debug for Closures<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Closures").finish_non_exhaustive()
+    }
+}
+
+impl Handler for Closures<'_> {
     type Data = ();
 
     fn open(&mut self, stream: &mut Stream<'_, ()>) {
@@ -76,34 +78,32 @@ impl Handler for Calls<'_> {
 }
 
 impl<I: Input> Capture<I> {
-    fn closures<'c>(self) -> Closures<'c, I> {
-        Closures { capture: self, calls: Calls::default() }
+    fn closures<'c>(self) -> Capture<I, Closures<'c>> {
+        Capture { input: self.input, setup: self.setup, calls: Closures::default() }
     }
 
-    /// Calls a closure with each stream that opens: see [`Closures`]. Set what differs from the defaults before.
-    pub fn on_open<'c>(self, call: impl FnMut(&mut Stream<'_, ()>) + 'c) -> Closures<'c, I> {
+    /// Calls a closure with each stream that opens: see [`Closures`].
+    pub fn on_open<'c>(self, call: impl FnMut(&mut Stream<'_, ()>) + 'c) -> Capture<I, Closures<'c>> {
         self.closures().on_open(call)
     }
 
-    /// Calls a closure with the bytes of streams, in order: see [`Closures`] for an example. Set what differs from the
-    /// defaults before.
-    pub fn on_data<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, Chunk<'_>) + 'c) -> Closures<'c, I> {
+    /// Calls a closure with the bytes of streams, in order: see [`Closures`] for an example.
+    pub fn on_data<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, Chunk<'_>) + 'c) -> Capture<I, Closures<'c>> {
         self.closures().on_data(call)
     }
 
-    /// Calls a closure with each gap in a stream's bytes: see [`Closures`]. Set what differs from the defaults before.
-    pub fn on_gap<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, Gap) + 'c) -> Closures<'c, I> {
+    /// Calls a closure with each gap in a stream's bytes: see [`Closures`].
+    pub fn on_gap<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, Gap) + 'c) -> Capture<I, Closures<'c>> {
         self.closures().on_gap(call)
     }
 
-    /// Calls a closure with each stream that ended, whose figures are final: see [`Closures`]. Set what differs from the
-    /// defaults before.
-    pub fn on_close<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, EndReason) + 'c) -> Closures<'c, I> {
+    /// Calls a closure with each stream that ended, whose figures are final: see [`Closures`].
+    pub fn on_close<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, EndReason) + 'c) -> Capture<I, Closures<'c>> {
         self.closures().on_close(call)
     }
 }
 
-impl<'c, I: Input> Closures<'c, I> {
+impl<'c, I: Input> Capture<I, Closures<'c>> {
     /// See [`Handler::open`].
     pub fn on_open(mut self, call: impl FnMut(&mut Stream<'_, ()>) + 'c) -> Self {
         self.calls.open = Some(Box::new(call));
@@ -133,6 +133,7 @@ impl<'c, I: Input> Closures<'c, I> {
     /// # Errors
     /// As [`Capture::run_with`].
     pub fn run(self) -> Result<Outcome<()>, Error> {
-        Ok(self.capture.run_with(self.calls)?.with_handlers(vec![()]))
+        let Self { input, setup, calls } = self;
+        Ok(Capture { input, setup, calls: () }.run_with(calls)?.with_handlers(vec![()]))
     }
 }

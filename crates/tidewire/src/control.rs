@@ -7,6 +7,7 @@ use std::sync::{
 
 /// Progress of a run, counted by the reader: workers may be a few blocks behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Progress {
     /// Bytes read from the files, before decompression.
     pub bytes_read: u64,
@@ -14,6 +15,14 @@ pub struct Progress {
     pub bytes_total: Option<u64>,
     /// Packets read, filtered ones included.
     pub packets: u64,
+}
+
+impl Progress {
+    /// So many bytes and packets of so many bytes: for tests of what shows progress.
+    #[must_use]
+    pub const fn new(bytes_read: u64, bytes_total: Option<u64>, packets: u64) -> Self {
+        Self { bytes_read, bytes_total, packets }
+    }
 }
 
 /// A flag that stops a run. It can be set from another thread, a signal handler, or the handler itself.

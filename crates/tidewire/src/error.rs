@@ -73,6 +73,9 @@ pub enum SettingError {
     /// A setting of [`Config`](crate::Config) that is out of range.
     #[error(transparent)]
     Config(#[from] tidewire_core::ConfigError),
+    /// [`Capture::config`](crate::Capture::config) after [`Capture::configure`](crate::Capture::configure), whose changes it would discard.
+    #[error("config() replaces what configure() changed before: call config() first")]
+    ConfigLast,
     /// An unknown priority.
     #[error("{of}: priorities are 0 (the lowest) to 7")]
     Priority {

@@ -28,6 +28,7 @@ impl Explanation {
 
 /// The facts of a stream that ended which decide whether its anomalies are explained.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct StreamEvidence<'a> {
     /// Figures of both directions.
     pub stats: &'a [DirectionStats; 2],
@@ -37,6 +38,14 @@ pub struct StreamEvidence<'a> {
     pub has_conflicts: bool,
     /// All anomalies.
     pub anomalies: &'a [Anomaly],
+}
+
+impl<'a> StreamEvidence<'a> {
+    /// The facts of a stream without gaps, conflicts and anomalies.
+    #[must_use]
+    pub const fn new(stats: &'a [DirectionStats; 2]) -> Self {
+        Self { stats, gaps: &[], has_conflicts: false, anomalies: &[] }
+    }
 }
 
 impl StreamEvidence<'_> {

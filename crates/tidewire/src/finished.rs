@@ -209,12 +209,11 @@ impl Setup {
     /// Bounds what is kept of each direction, and returns how much all streams together may keep.
     pub(crate) fn gather(&mut self) -> Result<u64, Error> {
         self.one_worker()?;
-        if !self.cutoff_is_set {
+        if !self.has_cutoff() {
             self.config.set_cutoff(DirectionCutoff::both(STREAM_BYTES_KEPT));
         }
-        let kept_bytes_max = self.memory_bytes;
         self.settle(1, size_of::<Kept>())?;
-        Ok(kept_bytes_max)
+        Ok(self.memory_bytes)
     }
 }
 

@@ -7,6 +7,7 @@ use tidewire_live::{InterfaceCounts, InterfaceReport, RingCounts};
 
 /// The place of every packet, from the interface to the handler: a snapshot of a running capture, or the final state.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct LiveReport {
     /// Since the capture was opened.
     pub elapsed: Duration,
@@ -16,8 +17,17 @@ pub struct LiveReport {
     pub workers: Vec<WorkerReport>,
 }
 
+impl LiveReport {
+    /// A report of these interfaces and workers: for tests of what reads reports.
+    #[must_use]
+    pub const fn new(elapsed: Duration, interfaces: Vec<InterfaceReport>, workers: Vec<WorkerReport>) -> Self {
+        Self { elapsed, interfaces, workers }
+    }
+}
+
 /// One worker's part.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct WorkerReport {
     /// The CPU that it is bound to.
     pub cpu: Option<usize>,
@@ -43,6 +53,7 @@ pub struct WorkerReport {
 
 /// Packets lost before they could be read, of all interfaces and workers: by place, starting at the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LostPackets {
     /// The card had no room for them.
     pub missed_by_card: u64,

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use tidewire_core::{Classify, Config, DuplicateRule, Handler, MEMORY_BYTES_DEFAULT, Pattern};
+use tidewire_core::{
+    ChecksumMode, Classify, Config, DefragPolicy, Direction, DirectionCutoff, DuplicateRule, Handler, KeyIds,
+    LinkAddresses, MEMORY_BYTES_DEFAULT, Mode, Pattern, TcpPolicy,
+};
 
 use crate::{
     Error, Outcome, Stop,
@@ -57,11 +60,66 @@ impl Duplicates {
     }
 }
 
+/// Settings that a method of [`Capture`](crate::Capture) set by itself: they prevail over the rest of the configuration, in whatever order
+/// they came.
+#[derive(Default)]
+pub(crate) struct Single {
+    pub key_ids: Option<KeyIds>,
+    pub hash_key: Option<[u64; 2]>,
+    pub mode: Option<Mode>,
+    pub cutoff_bytes: Option<u64>,
+    pub direction_cutoff_bytes: [Option<u64>; 2],
+    pub chunk_and_overlap_bytes: Option<(u32, u32)>,
+    pub flush_timeout_ns: Option<u64>,
+    pub inactivity_timeout_ns: Option<u64>,
+    pub report_closed_ns: Option<u64>,
+    pub memory_bytes: Option<u64>,
+    pub policies: Option<(TcpPolicy, DefragPolicy)>,
+    pub checksum: Option<ChecksumMode>,
+    pub link_addresses: Option<LinkAddresses>,
+}
+
+impl Single {
+    /// Sets them in `config`.
+    fn apply(&self, config: &mut Config) {
+        self.key_ids.into_iter().for_each(|ids| config.set_key_ids(ids));
+        self.hash_key.into_iter().for_each(|key| config.set_hash_key(key));
+        self.mode.into_iter().for_each(|mode| config.set_mode(mode));
+        self.cutoff_bytes.into_iter().for_each(|bytes| config.set_cutoff(DirectionCutoff::both(bytes)));
+        for (direction, bytes) in Direction::BOTH.into_iter().zip(self.direction_cutoff_bytes) {
+            bytes.into_iter().for_each(|bytes| config.set_cutoff(config.cutoff().with(direction, bytes)));
+        }
+        if let Some((bytes, overlap_bytes)) = self.chunk_and_overlap_bytes {
+            config.set_chunk_bytes(bytes);
+            config.set_overlap_bytes(overlap_bytes);
+        }
+        self.flush_timeout_ns.into_iter().for_each(|ns| config.set_flush_timeout_ns(ns));
+        self.inactivity_timeout_ns.into_iter().for_each(|ns| config.set_inactivity_timeout_ns(ns));
+        self.report_closed_ns.into_iter().for_each(|ns| config.set_report_closed_ns(ns));
+        self.memory_bytes.into_iter().for_each(|bytes| config.set_memory_bytes(bytes));
+        if let Some((tcp, defrag)) = self.policies {
+            config.set_tcp_policy(tcp);
+            config.set_defrag_policy(defrag);
+        }
+        self.checksum.into_iter().for_each(|mode| config.set_checksum(mode));
+        self.link_addresses.into_iter().for_each(|addresses| config.set_link_addresses(addresses));
+    }
+
+    fn sets_cutoff(&self) -> bool {
+        self.cutoff_bytes.is_some() || self.direction_cutoff_bytes.iter().any(Option::is_some)
+    }
+}
+
 /// The settings that files and interfaces share.
 pub struct Setup {
     pub(crate) filter: Option<String>,
     pub(crate) workers: usize,
     pub(crate) config: Config,
+    /// Settings by methods of their own.
+    pub(crate) single: Single,
+    /// Whether single settings of `config` were changed, and whether all were replaced after that.
+    pub(crate) is_configured: bool,
+    pub(crate) is_replaced_late: bool,
     pub(crate) memory_bytes: u64,
     /// Memory that the state of a stream holds outside of itself.
     pub(crate) stream_bytes: usize,
@@ -85,6 +143,9 @@ impl Default for Setup {
             workers: 1,
             // The memory of flows is bounded by their part of the memory, not by the default of a single engine.
             config: Config::default().with_memory_bytes(MEMORY_BYTES_DEFAULT),
+            single: Single::default(),
+            is_configured: false,
+            is_replaced_late: false,
             memory_bytes: MEMORY_BYTES_DEFAULT,
             stream_bytes: 0,
             key_is_set: false,
@@ -129,7 +190,19 @@ impl Setup {
         Ok(Some(Box::new(Classes::compile(&self.classes)?)))
     }
 
-    pub(crate) fn check(&self) -> Result<(), SettingError> {
+    /// Whether the caller chose a cutoff.
+    pub(crate) fn has_cutoff(&self) -> bool {
+        self.cutoff_is_set || self.single.sets_cutoff()
+    }
+
+    /// Completes the configuration by the settings that prevail, and checks all.
+    pub(crate) fn check(&mut self) -> Result<(), SettingError> {
+        self.single.apply(&mut self.config);
+        self.key_is_set |= self.single.hash_key.is_some();
+        self.memory_bytes = self.single.memory_bytes.unwrap_or(self.memory_bytes);
+        if self.is_replaced_late {
+            return Err(SettingError::ConfigLast);
+        }
         if self.workers == 0 || self.workers > WORKERS_MAX {
             return Err(SettingError::Workers { given: self.workers });
         }

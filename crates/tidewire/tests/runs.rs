@@ -445,3 +445,39 @@ fn frames_beside_an_engine_are_those_of_the_file() {
         assert_eq!(said(outcome.handlers), alone, "{workers} workers");
     }
 }
+
+/// A setting of a capture.
+type Setting = fn(Capture<Files<'static>>) -> Capture<Files<'static>>;
+
+#[test]
+fn the_order_of_settings_does_not_matter() {
+    let settings: [Setting; 5] = [
+        |capture| capture.cutoff(4),
+        |capture| capture.cutoff_direction(Direction::ServerToClient, 2),
+        |capture| capture.config(tidewire::Config::default().with_cutoff(tidewire::DirectionCutoff::both(1))),
+        |capture| capture.mode(Mode::Fast).memory(64 << 20),
+        |capture| capture.filter("tcp").chunks(3, 0),
+    ];
+    let mut orders = vec![vec![]];
+    for _ in 0..settings.len() {
+        let longer = |order: &Vec<usize>| {
+            let free = (0..settings.len()).filter(|at| !order.contains(at));
+            free.map(|at| [&order[..], &[at]].concat()).collect::<Vec<_>>()
+        };
+        orders = orders.iter().flat_map(longer).collect();
+    }
+    assert_eq!(orders.len(), 120);
+    for order in orders {
+        let capture = order.iter().fold(Capture::reader(HELLO), |capture, &at| settings[at](capture));
+        let said = said(capture.run_with(Said::default()).unwrap().handlers);
+        assert_eq!((said[0].1.len(), said[0].2.len()), (4, 2), "{order:?}");
+    }
+    let mut chunks = 0;
+    let capture = Capture::reader(HELLO).on_data(|_, _| chunks += 1).cutoff(0).on_progress(|_| ());
+    assert_eq!(capture.run().unwrap().ledger.received, 8);
+    assert_eq!(chunks, 0, "a setting after a closure");
+    let capture = Capture::reader(HELLO).cutoff(3).configure(|config| config.set_ttl_min(1));
+    let lost =
+        capture.config(tidewire::Config::default()).run_with(Said::default()).expect_err("changes would be lost");
+    assert!(matches!(lost, Error::Setting(SettingError::ConfigLast)), "{lost}");
+}

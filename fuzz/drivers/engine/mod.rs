@@ -73,7 +73,7 @@ fn run_shared(settings: &Settings, script: &Script, workers: u32) -> Outcome {
             engine.set_classifier(Box::new(Classes));
         }
         for frames in script.frames.chunks(settings.batch) {
-            engine.process(&Batch { memory: (&script.memory).into(), frames });
+            engine.process(&Batch::new(&script.memory, frames));
         }
         engine.finish();
         assert_eq!(engine.buffered_bytes(), 0, "everything charged is released");
@@ -150,7 +150,7 @@ pub fn run_counted(bytes: &[u8], allocated_bytes: fn() -> u64) {
     }
     let before = allocated_bytes() - engine.charged_bytes();
     for (number, frames) in script.frames.chunks(settings.batch).enumerate() {
-        engine.process(&Batch { memory: (&script.memory).into(), frames });
+        engine.process(&Batch::new(&script.memory, frames));
         let (charged, allocated) = (engine.charged_bytes(), allocated_bytes() - before);
         assert!(allocated <= charged + FIXED_BYTES, "batch {number}: {allocated} bytes allocated, {charged} charged");
         let most = allocated + allocated / 4 + FIXED_BYTES;

@@ -4,7 +4,7 @@ use super::{
     input::Input,
     packets::{ACK, FIN, PSH, Path, RST, SYN, Segment, URG, framed, stream_byte},
 };
-use tidewire_core::{ChecksumStatus, Frame, wire::LinkType};
+use tidewire_core::{Frame, Timestamp, wire::LinkType};
 
 /// More frames teach nothing that fewer do not.
 const FRAMES_MAX: usize = 600;
@@ -110,18 +110,14 @@ impl Script {
         let captured = bytes.len() - snapped.min(bytes.len());
         self.clock_ns = self.clock_ns.max(self.timestamp_ns);
         self.packet_bytes_max = self.packet_bytes_max.max(bytes.len());
-        self.frames.push(Frame {
-            at: self.memory.len() as u32,
-            captured_bytes: captured as u32,
-            wire_bytes: bytes.len() as u32,
-            link: LinkType(link),
-            interface: 0,
-            timestamp_ns: self.timestamp_ns,
-            clock_ns: self.clock_ns,
-            number: self.frames.len() as u64 + 1,
-            origin: self.memory.len() as u64 + 1,
-            checksum: ChecksumStatus::Unknown,
-        });
+        self.frames.push(
+            Frame::new(LinkType(link), Timestamp::from_nanos(self.timestamp_ns))
+                .with_number(self.frames.len() as u64 + 1)
+                .with_place(self.memory.len() as u32, captured as u32)
+                .with_wire_bytes(bytes.len() as u32)
+                .with_clock_ns(self.clock_ns)
+                .with_origin(self.memory.len() as u64 + 1),
+        );
         self.memory.extend(&bytes[..captured]);
     }
 

@@ -97,12 +97,10 @@ impl Anomaly {
 
     /// Counts the stream for each kind that is explained, and returns these kinds.
     fn explained<D>(&self, stream: &Stream<'_, D>) -> Vec<AnomalyKind> {
-        let evidence = StreamEvidence {
-            stats: &Direction::BOTH.map(|direction| stream.stats(direction)),
-            gaps: stream.gaps(),
-            has_conflicts: Direction::BOTH.iter().any(|&direction| !stream.conflicts(direction).is_empty()),
-            anomalies: stream.anomalies(),
-        };
+        let stats = Direction::BOTH.map(|direction| stream.stats(direction));
+        let mut evidence = StreamEvidence::new(&stats);
+        (evidence.gaps, evidence.anomalies) = (stream.gaps(), stream.anomalies());
+        evidence.has_conflicts = Direction::BOTH.iter().any(|&direction| !stream.conflicts(direction).is_empty());
         let mut kinds = Vec::new();
         // Anomalies below the severity are reported in neither way.
         let is_possible = |kind: &AnomalyKind| may_be_explained(*kind) && severity::of(*kind) >= self.least;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tidewire_files::{Block, Record, Records, Source};
-use tidewire_wire::{Frame, PacketClock};
+use tidewire_wire::PacketClock;
 
 use super::attribution::Attribution;
 use crate::{Error, index::InterfaceSummary, read_at::ReadAt, recall::Descriptions};
@@ -78,7 +78,7 @@ impl Walker {
                     let start = frame.at as usize;
                     let bytes = buffer.get(start..start + frame.captured_bytes as usize).unwrap_or_default();
                     let clock_ns = clock.advance(frame.timestamp_ns, *packets + 1);
-                    let frame = Frame { clock_ns, origin: 0, ..frame };
+                    let frame = frame.with_clock_ns(clock_ns).with_origin(0);
                     if block.push(frame, bytes).is_err() {
                         is_full = Some(place.start);
                         return;

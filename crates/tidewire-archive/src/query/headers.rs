@@ -111,7 +111,7 @@ fn ports_of(bytes: &[u8], decoded: &Decoded) -> (u16, u16) {
 
 #[cfg(test)]
 mod tests {
-    use tidewire_wire::{ChecksumStatus, LinkType};
+    use tidewire_wire::{LinkType, Timestamp};
 
     use super::{super::wanted::Network, *};
 
@@ -134,18 +134,7 @@ mod tests {
 
     fn is_found(query: &Query, bytes: &[u8]) -> bool {
         let length = bytes.len() as u32;
-        let frame = Frame {
-            at: 0,
-            captured_bytes: length,
-            wire_bytes: length,
-            link: LinkType::ETHERNET,
-            interface: 0,
-            timestamp_ns: 0,
-            clock_ns: 0,
-            number: 1,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        };
+        let frame = Frame::new(LinkType::ETHERNET, Timestamp::from_nanos(0)).with_place(0, length);
         Headers::new(query).matches(query, &frame, bytes)
     }
 

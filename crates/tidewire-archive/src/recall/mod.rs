@@ -318,7 +318,7 @@ impl Recall {
         self.figures.packets += 1;
         self.figures.packet_bytes += u64::from(frame.captured_bytes);
         let clock_ns = self.clock.advance(frame.timestamp_ns, self.figures.packets);
-        Frame { clock_ns, origin: 0, ..*frame }
+        frame.with_clock_ns(clock_ns).with_origin(0)
     }
 
     /// The next packet; `None`: there is none. Not to be mixed with [`Source::fill`].
@@ -358,7 +358,9 @@ impl Source for Recall {
                 let packets = if options.is_empty() { 0 } else { lost_before(options) };
                 if packets > 0 {
                     let Frame { number, interface, timestamp_ns, .. } = counted;
-                    block.push_loss(PacketLoss { number, interface, timestamp_ns, since_ns: timestamp_ns, packets });
+                    block.push_loss(
+                        PacketLoss::between(interface, timestamp_ns, timestamp_ns, packets).with_number(number),
+                    );
                     let sum = self.lost.entry(interface).or_default();
                     *sum = sum.saturating_add(packets);
                 }

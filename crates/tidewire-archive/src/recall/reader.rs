@@ -203,7 +203,7 @@ impl Reader {
                         return;
                     }
                     let at = piece.bytes.len();
-                    piece.frames.push(Frame { at: at as u32, number, ..frame });
+                    piece.frames.push(frame.with_place(at as u32, frame.captured_bytes).with_number(number));
                     piece.bytes.extend_from_slice(bytes);
                     // Only enhanced packets have their options behind the packet's padding.
                     let is_enhanced = is_pcapng && descriptions.is_little_endian() && start == place.start + PACKET_AT;

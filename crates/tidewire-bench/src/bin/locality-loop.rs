@@ -9,7 +9,7 @@ use std::{path::PathBuf, process::ExitCode, time::Instant};
 use clap::Parser;
 use pcap::{Activated, Capture, Error};
 use tidewire_bench::locality::apps::{Application, Kinds};
-use tidewire_core::{ChecksumStatus, Frame, wire::LinkType};
+use tidewire_core::{Frame, Timestamp, wire::LinkType};
 use tidewire_lab::sys::thread_cpu_ns;
 
 /// An application with large tables over libpcap
@@ -83,18 +83,10 @@ fn deliver(capture: &mut Capture<dyn Activated>, application: &mut dyn Applicati
         packets += 1;
         let time = packet.header.ts;
         let time_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-        let frame = Frame {
-            at: 0,
-            captured_bytes: packet.header.caplen,
-            wire_bytes: packet.header.len,
-            link: LinkType::ETHERNET,
-            interface: 0,
-            timestamp_ns: time_ns,
-            clock_ns: time_ns,
-            number: packets,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        };
+        let frame = Frame::new(LinkType::ETHERNET, Timestamp::from_nanos(time_ns))
+            .with_number(packets)
+            .with_place(0, packet.header.caplen)
+            .with_wire_bytes(packet.header.len);
         application.packet(&frame, packet.data);
     });
     (ended, packets)

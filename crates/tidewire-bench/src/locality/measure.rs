@@ -84,7 +84,7 @@ impl Ring {
                 continue;
             };
             place.copy_from_slice(source);
-            self.frames.push(Frame { at: self.at as u32, ..*frame });
+            self.frames.push(frame.with_place(self.at as u32, frame.captured_bytes));
             self.at += bytes;
         }
     }
@@ -137,7 +137,7 @@ fn run(
         let begun = thread_cpu_ns();
         ring.gather(trace, arrived);
         let gathered = thread_cpu_ns();
-        let batch = Batch { memory: (&ring.memory).into(), frames: &ring.frames };
+        let batch = Batch::new(&ring.memory, &ring.frames);
         let sorted;
         if let Some(sorter) = sorter {
             sorter.order(&batch, &mut order);

@@ -54,7 +54,7 @@ pub fn mix(folder: &Path, copies: u32) -> Result<(Trace, usize), String> {
                 at_ns += frame.timestamp_ns.saturating_sub(last_ns.unwrap_or(frame.timestamp_ns)).min(PAUSE_NS);
                 last_ns = Some(frame.timestamp_ns);
                 let place = trace.memory.len() as u32;
-                trace.frames.push(Frame { at: place, timestamp_ns: at_ns, ..*frame });
+                trace.frames.push(frame.with_place(place, frame.captured_bytes).with_timestamp_ns(at_ns));
                 trace.memory.extend_from_slice(batch.bytes(frame));
             }
         }
@@ -84,7 +84,9 @@ fn repeat(trace: &mut Trace, first: usize, copies: u32, random: &mut Random) {
                 packet[27] ^= copy as u8;
                 packet[31] ^= copy as u8;
             }
-            trace.frames.push(Frame { at: at as u32, timestamp_ns: begin_ns + frame.timestamp_ns, ..*frame });
+            trace.frames.push(
+                frame.with_place(at as u32, frame.captured_bytes).with_timestamp_ns(begin_ns + frame.timestamp_ns),
+            );
         }
     }
 }

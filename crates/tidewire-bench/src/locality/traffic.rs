@@ -2,7 +2,7 @@
 
 use std::{io, path::Path};
 
-use tidewire_core::{ChecksumStatus, Frame};
+use tidewire_core::{Frame, Timestamp};
 use tidewire_files::{Block, Error, Source};
 use tidewire_lab::{
     pcapfile::Writer,
@@ -145,18 +145,11 @@ impl Trace {
         header[46..50].copy_from_slice(&[0x50, 0x18, 0xfa, 0xf0]);
         let bytes = (HEADERS_BYTES + payload.len()) as u32;
         let time_ns = BEGIN_NS + number * PACKET_NS;
-        self.frames.push(Frame {
-            at: self.memory.len() as u32,
-            captured_bytes: bytes,
-            wire_bytes: bytes,
-            link: LinkType::ETHERNET,
-            interface: 0,
-            timestamp_ns: time_ns,
-            clock_ns: time_ns,
-            number: number + 1,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        });
+        self.frames.push(
+            Frame::new(LinkType::ETHERNET, Timestamp::from_nanos(time_ns))
+                .with_number(number + 1)
+                .with_place(self.memory.len() as u32, bytes),
+        );
         self.memory.extend_from_slice(&header);
         self.memory.extend_from_slice(payload);
     }
@@ -172,7 +165,7 @@ impl Trace {
         while trace.memory.len() < BYTES_MAX && source.fill(&mut block)? {
             let batch = block.batch();
             for frame in batch.frames {
-                trace.frames.push(Frame { at: trace.memory.len() as u32, ..*frame });
+                trace.frames.push(frame.with_place(trace.memory.len() as u32, frame.captured_bytes));
                 trace.memory.extend_from_slice(batch.bytes(frame));
             }
         }

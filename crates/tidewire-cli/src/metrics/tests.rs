@@ -31,24 +31,17 @@ fn report() -> LiveReport {
     };
     let mut rings = RingCounts::default();
     (rings.received, rings.dropped, rings.calls) = (90, 7, 11);
-    let mut worker = WorkerReport {
-        rings,
-        frames: 90,
-        ring_level_permille: 250,
-        buffered_bytes: 4096,
-        memory_bytes: 64 << 20,
-        ..WorkerReport::default()
-    };
+    let mut worker = WorkerReport::default();
+    (worker.rings, worker.frames, worker.ring_level_permille) = (rings, 90, 250);
+    (worker.buffered_bytes, worker.memory_bytes) = (4096, 64 << 20);
     (worker.ledger.received, worker.ledger.delivered_bytes) = (90, 12_345);
     worker.ledger.settle_many(Fate::Tracked, 80);
     worker.ledger.settle_many(Fate::BeyondCutoff, 10);
     (worker.ledger.streams_opened, worker.ledger.streams_closed) = (9, 4);
-    let other = WorkerReport { frames: 1, ..worker.clone() };
-    LiveReport {
-        elapsed: Duration::from_millis(1500),
-        interfaces: vec![interface("eth0", Some(counts)), interface("bad\"\\\u{1b}[2J\n\u{202e}", None)],
-        workers: vec![worker, other],
-    }
+    let mut other = worker.clone();
+    other.frames = 1;
+    let interfaces = vec![interface("eth0", Some(counts)), interface("bad\"\\\u{1b}[2J\n\u{202e}", None)];
+    LiveReport::new(Duration::from_millis(1500), interfaces, vec![worker, other])
 }
 
 /// A server with that report.

@@ -133,16 +133,12 @@ fn report(seconds: u64, packets: u64, dropped: u64) -> LiveReport {
     (interface.name, interface.counts) = ("lo".into(), Some(counts));
     let mut rings = RingCounts::default();
     (rings.received, rings.dropped, rings.calls) = (packets, dropped, 1);
-    let mut worker = WorkerReport {
-        rings,
-        ring_level_permille: 300,
-        buffered_bytes: 1 << 20,
-        memory_bytes: 64 << 20,
-        ..WorkerReport::default()
-    };
+    let mut worker = WorkerReport::default();
+    (worker.rings, worker.ring_level_permille) = (rings, 300);
+    (worker.buffered_bytes, worker.memory_bytes) = (1 << 20, 64 << 20);
     (worker.ledger.received, worker.ledger.received_bytes) = (packets, packets * 100);
     worker.ledger.settle_many(Fate::Shed, seconds);
-    LiveReport { elapsed: Duration::from_secs(seconds), interfaces: vec![interface], workers: vec![worker] }
+    LiveReport::new(Duration::from_secs(seconds), vec![interface], vec![worker])
 }
 
 #[test]
@@ -150,7 +146,9 @@ fn rates_are_what_came_between_two_reports() {
     let mut model = Model::default();
     model.take(&report(1, 1000, 0), || HashMap::from([(1, noted(1000, 10, 1000)), (2, noted(2000, 5, 50_000))]));
     // No update is due yet.
-    model.take(&LiveReport { elapsed: Duration::from_millis(1500), ..report(1, 9999, 9) }, HashMap::new);
+    let mut early = report(1, 9999, 9);
+    early.elapsed = Duration::from_millis(1500);
+    model.take(&early, HashMap::new);
     assert_eq!(model.snapshot.packets, 1000);
     let flows = [(1, noted(1000, 30, 3000)), (2, noted(2000, 5, 50_000)), (3, noted(3000, 4, 16_000))];
     model.take(&report(3, 5000, 60), || HashMap::from(flows));

@@ -89,7 +89,7 @@ fn run(bytes: &[u8]) -> Result<Run, String> {
         }
         let batch = block.batch();
         for frame in batch.frames {
-            engine.process(&Batch { memory: batch.memory, frames: std::slice::from_ref(frame) });
+            engine.process(&Batch::new(batch.memory, std::slice::from_ref(frame)));
             after.push((*frame, engine.handler().last));
         }
     }

@@ -6,7 +6,7 @@ mod vectors;
 
 use super::*;
 use crate::{
-    ChecksumStatus,
+    Timestamp,
     wire::{Kind, LinkType},
 };
 
@@ -52,18 +52,7 @@ pub(super) fn packet(is_ipv6: bool, source: u32, id: u32, proto: u8, piece: &Pie
 }
 
 pub(super) fn frame(bytes: &[u8], number: u64, clock_ns: u64) -> Frame {
-    Frame {
-        at: 0,
-        captured_bytes: bytes.len() as u32,
-        wire_bytes: bytes.len() as u32,
-        link: LinkType::RAW,
-        interface: 0,
-        timestamp_ns: clock_ns,
-        clock_ns,
-        number,
-        origin: 0,
-        checksum: ChecksumStatus::Unknown,
-    }
+    Frame::new(LinkType::RAW, Timestamp::from_nanos(clock_ns)).with_number(number).with_place(0, bytes.len() as u32)
 }
 
 /// The outcome of a fragment, without borrows.

@@ -69,14 +69,12 @@ impl<H: Handler> Engine<H> {
         if decoded.tunnel.kind == TunnelKind::None {
             decoded.tunnel = outer.tunnel;
         }
-        let inner = Frame {
-            link: LinkType::RAW,
-            captured_bytes: packet.len() as u32,
-            wire_bytes,
-            origin: if frame.origin == 0 { 0 } else { frame.origin + u64::from(found.outer_ip_at) },
-            number: frame.number | place << PLACE_SHIFT,
-            ..*frame
-        };
+        let inner = frame
+            .with_place(frame.at, packet.len() as u32)
+            .with_wire_bytes(wire_bytes)
+            .with_link(LinkType::RAW)
+            .with_number(frame.number | place << PLACE_SHIFT)
+            .with_origin(if frame.origin == 0 { 0 } else { frame.origin + u64::from(found.outer_ip_at) });
         if decoded.kind == Kind::Fragment {
             self.fragment_of_aggregate(&inner, packet, &decoded);
             return Fate::Aggregate;

@@ -124,14 +124,12 @@ impl<H: Handler> Engine<H> {
             decoded.tunnel = rebuilt.tunnel;
         }
         decoded.vlans = vlans(rebuilt.vlans, decoded.vlans);
-        let inner = Frame {
-            link: LinkType::RAW,
-            captured_bytes: length,
-            wire_bytes: length,
-            origin: 0,
-            checksum: rebuilt.checksum,
-            ..*frame
-        };
+        let inner = frame
+            .with_place(frame.at, length)
+            .with_wire_bytes(length)
+            .with_link(LinkType::RAW)
+            .with_origin(0)
+            .with_checksum(rebuilt.checksum);
         // A rebuilt packet has no fragment header: another one makes it invalid (Linux: `ipv6_frag_rcv`). Hop-by-hop
         // options must not come after it, and they would now be first (RFC 8200 section 4.1).
         let is_outermost = decoded.ip_at == decoded.outer_ip_at;

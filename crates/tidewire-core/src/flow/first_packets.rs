@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use super::{Key, slab::Slab};
-use crate::{Frame, wire::LinkType};
+use crate::{Frame, Timestamp, wire::LinkType};
 
 /// A packet that waits for a second one of its connection.
 #[derive(Debug)]
@@ -30,18 +30,7 @@ pub(crate) struct FirstPacket {
 
 impl Default for FirstPacket {
     fn default() -> Self {
-        let frame = Frame {
-            at: 0,
-            captured_bytes: 0,
-            wire_bytes: 0,
-            link: LinkType::RAW,
-            interface: 0,
-            timestamp_ns: 0,
-            clock_ns: 0,
-            number: 0,
-            origin: 0,
-            checksum: crate::ChecksumStatus::Unknown,
-        };
+        let frame = Frame::new(LinkType::RAW, Timestamp::from_nanos(0)).with_number(0);
         Self {
             key: Key::NONE,
             hash: 0,

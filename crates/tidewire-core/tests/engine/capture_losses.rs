@@ -16,13 +16,7 @@ fn causes(lost_s: u64, last: &[Seg]) -> Vec<(u64, u64, String)> {
     segments.push(Seg { time_ms: 60_000, ..Seg::new(false, 5001, 1201, ACK, &[]) });
     let mut feed = Feed::new(&config(), InvariantChecker::default());
     let timestamp_ns = (1 + lost_s) * 1_000_000_000;
-    feed.engine.note_past_losses(&[PacketLoss {
-        number: 0,
-        interface: 0,
-        timestamp_ns,
-        since_ns: timestamp_ns,
-        packets: 1,
-    }]);
+    feed.engine.note_past_losses(&[PacketLoss::between(0, timestamp_ns, timestamp_ns, 1)]);
     feed.segments(&segments);
     let (checker, _) = feed.finish();
     let stream = checker.streams.values().next().expect("a stream");

@@ -1,7 +1,7 @@
 //! The same packet twice.
 
 use tidewire_core::{
-    Batch, Config, DuplicatePattern, DuplicateRule, Engine, Fate, Frame, Handler, Ledger, Share, Stream,
+    Batch, Config, DuplicatePattern, DuplicateRule, Engine, Fate, Frame, Handler, Ledger, Share, Stream, Timestamp,
     wire::{LinkType, Settings},
 };
 
@@ -32,18 +32,10 @@ type Shown = (u16, u64, Vec<u8>);
 
 fn frame(number: u64, (interface, time_us, bytes): &Shown) -> Frame {
     let time_ns = 1_000_000_000 + time_us * 1_000;
-    Frame {
-        at: 0,
-        captured_bytes: bytes.len() as u32,
-        wire_bytes: bytes.len() as u32,
-        link: LinkType::ETHERNET,
-        interface: *interface,
-        timestamp_ns: time_ns,
-        clock_ns: time_ns,
-        number,
-        origin: 0,
-        checksum: Default::default(),
-    }
+    Frame::new(LinkType::ETHERNET, Timestamp::from_nanos(time_ns))
+        .with_number(number)
+        .with_place(0, bytes.len() as u32)
+        .with_interface(*interface)
 }
 
 fn run(shown: &[Shown], rule: DuplicateRule, workers: u32) -> (Packets, Ledger) {
@@ -52,7 +44,7 @@ fn run(shown: &[Shown], rule: DuplicateRule, workers: u32) -> (Packets, Ledger) 
     for index in 0..workers {
         let mut engine = Engine::new(config.clone(), Share::new(index, workers), Packets::default());
         for (number, one) in shown.iter().enumerate() {
-            engine.process(&Batch { memory: (&one.2).into(), frames: &[frame(number as u64 + 1, one)] });
+            engine.process(&Batch::new(&one.2, &[frame(number as u64 + 1, one)]));
         }
         engine.finish();
         let (handler, part) = engine.into_parts();
@@ -120,7 +112,7 @@ fn a_mirror_of_both_directions_is_one_conversation() {
     let shown: Vec<Shown> = packets.iter().enumerate().flat_map(twice).collect();
     let mut pattern = DuplicatePattern::new([1, 2], &Settings::default());
     for (number, one) in shown.iter().enumerate() {
-        assert!(pattern.observe(&Batch { memory: (&one.2).into(), frames: &[frame(number as u64 + 1, one)] }));
+        assert!(pattern.observe(&Batch::new(&one.2, &[frame(number as u64 + 1, one)])));
     }
     let found = pattern.verdict().expect("a pattern");
     assert_eq!((found.rule, found.within_ns), (DuplicateRule::Doubled, 20_000));
@@ -145,7 +137,7 @@ fn retransmissions_are_no_copies_and_no_pattern() {
     }
     let mut pattern = DuplicatePattern::new([1, 2], &Settings::default());
     for (number, one) in shown.iter().enumerate() {
-        pattern.observe(&Batch { memory: (&one.2).into(), frames: &[frame(number as u64 + 1, one)] });
+        pattern.observe(&Batch::new(&one.2, &[frame(number as u64 + 1, one)]));
     }
     assert_eq!(pattern.verdict(), None);
     let (handler, ledger) = run(&shown, DuplicateRule::Doubled, 1);
@@ -159,7 +151,7 @@ fn a_flood_of_equal_packets_is_no_pattern() {
     let mut pattern = DuplicatePattern::new([1, 2], &Settings::default());
     for number in 0..2_000_u64 {
         let one = (0, number, packet.clone());
-        pattern.observe(&Batch { memory: (&one.2).into(), frames: &[frame(number + 1, &one)] });
+        pattern.observe(&Batch::new(&one.2, &[frame(number + 1, &one)]));
     }
     assert_eq!(pattern.verdict(), None);
 }

@@ -3,7 +3,7 @@
 use crate::common::*;
 use std::collections::BTreeMap;
 use tidewire_core::{
-    Batch, ChecksumStatus, Engine, Fate, Frame, Handler, Ledger, Share, Stream, StreamPacket,
+    Batch, Engine, Fate, Frame, Handler, Ledger, Share, Stream, StreamPacket, Timestamp,
     wire::{LinkType, Malformation},
 };
 
@@ -100,18 +100,11 @@ fn frames(packets: &[Vec<u8>]) -> (Vec<u8>, Vec<Frame>) {
     let mut memory = Vec::new();
     let mut frames = Vec::new();
     for (number, bytes) in (1..).zip(packets) {
-        frames.push(Frame {
-            at: memory.len() as u32,
-            captured_bytes: bytes.len() as u32,
-            wire_bytes: bytes.len() as u32,
-            link: LinkType::IEEE802_11,
-            interface: 0,
-            timestamp_ns: number,
-            clock_ns: number,
-            number,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        });
+        frames.push(
+            Frame::new(LinkType::IEEE802_11, Timestamp::from_nanos(number))
+                .with_number(number)
+                .with_place(memory.len() as u32, bytes.len() as u32),
+        );
         memory.extend(bytes);
     }
     (memory, frames)
@@ -122,7 +115,7 @@ fn run_frames<H: Handler>(packets: &[Vec<u8>], workers: u32, handler: impl Fn() 
     let mut ledger = Ledger::default();
     let handlers = (0..workers).map(|index| {
         let mut engine = Engine::new(config(), Share::new(index, workers), handler());
-        engine.process(&Batch { memory: (&memory).into(), frames: &frames });
+        engine.process(&Batch::new(&memory, &frames));
         engine.finish();
         let (handler, own) = engine.into_parts();
         ledger.add(&own);

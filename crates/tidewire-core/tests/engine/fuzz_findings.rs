@@ -2,8 +2,8 @@
 
 use crate::common::*;
 use tidewire_core::{
-    Batch, ChecksumStatus, Chunk, Config, Direction, DirectionCutoff, Engine, Frame, Gap, GapCause, Handler, Share,
-    Stream, wire::LinkType,
+    Batch, Chunk, Config, Direction, DirectionCutoff, Engine, Frame, Gap, GapCause, Handler, Share, Stream, Timestamp,
+    wire::LinkType,
 };
 
 /// Flows that were silent for too long when the input ended have timed out, whether or not the sweep, which takes its
@@ -87,22 +87,15 @@ fn waver(config: Config, cutoffs: [u64; 2], more: Vec<Seg>) -> Wavering {
     for (number, segment) in (1..).zip(handshake(1000, 5000).iter().chain(&more)) {
         let bytes = segment.bytes();
         let length = bytes.len() as u32;
-        frames.push(Frame {
-            at: memory.len() as u32,
-            captured_bytes: length,
-            wire_bytes: length,
-            link: LinkType::RAW,
-            interface: 0,
-            timestamp_ns: 1,
-            clock_ns: 1,
-            number,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        });
+        frames.push(
+            Frame::new(LinkType::RAW, Timestamp::from_nanos(1))
+                .with_number(number)
+                .with_place(memory.len() as u32, length),
+        );
         memory.extend(bytes);
     }
     let mut engine = Engine::new(config, Share::ALL, Wavering { cutoffs, ..Wavering::default() });
-    engine.process(&Batch { memory: (&memory).into(), frames: &frames });
+    engine.process(&Batch::new(&memory, &frames));
     engine.finish();
     engine.into_parts().0
 }

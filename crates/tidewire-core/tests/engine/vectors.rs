@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 use tidewire_core::{
-    Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Datagram, DefragPolicy, Direction, Engine, Frame, Gap, Handler,
-    Share, Stream, TcpPolicy, wire::LinkType,
+    Batch, ChecksumMode, Chunk, Config, Datagram, DefragPolicy, Direction, Engine, Frame, Gap, Handler, Share, Stream,
+    TcpPolicy, Timestamp, wire::LinkType,
 };
 
 /// The client's bytes, with dots for what is missing, and the payloads of rebuilt datagrams.
@@ -45,19 +45,10 @@ fn run(capture: &[u8], config: Config) -> Collector {
     while let Some(head) = capture.get(at..at + 16) {
         let length = u32::from_le_bytes(head[8..12].try_into().unwrap());
         number += 1;
-        let frame = Frame {
-            at: at as u32 + 16,
-            captured_bytes: length,
-            wire_bytes: length,
-            link: LinkType::RAW,
-            interface: 0,
-            timestamp_ns: number,
-            clock_ns: number,
-            number,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        };
-        engine.process(&Batch { memory: capture.into(), frames: &[frame] });
+        let frame = Frame::new(LinkType::RAW, Timestamp::from_nanos(number))
+            .with_number(number)
+            .with_place(at as u32 + 16, length);
+        engine.process(&Batch::new(capture, &[frame]));
         at += 16 + length as usize;
     }
     engine.finish();

@@ -135,7 +135,9 @@ impl Pcapng {
     #[cold]
     fn note_lost(&mut self, packets: u64, frame: &Frame) {
         let Frame { number, interface, timestamp_ns, .. } = *frame;
-        self.losses.packets.push(PacketLoss { number, interface, timestamp_ns, since_ns: timestamp_ns, packets });
+        self.losses
+            .packets
+            .push(PacketLoss::between(interface, timestamp_ns, timestamp_ns, packets).with_number(number));
         if let Some(loss) = self.losses.interfaces.get_mut(usize::from(interface)) {
             loss.between_packets = loss.between_packets.saturating_add(packets);
         }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 use tidewire_core::{
-    Batch, ChecksumStatus, Chunk, Config, EndReason, Engine, Frame, Gap, Handler, Share, Stream, wire::LinkType,
+    Batch, Chunk, Config, EndReason, Engine, Frame, Gap, Handler, Share, Stream, Timestamp, wire::LinkType,
 };
 
 use super::{
@@ -85,18 +85,9 @@ impl Handler for Observer {
 #[must_use]
 pub fn frame(bytes: &[u8], number: u64) -> Frame {
     let clock_ns = 1_700_000_000_000_000_000 + number * PACKET_NS;
-    Frame {
-        at: 0,
-        captured_bytes: bytes.len() as u32,
-        wire_bytes: bytes.len() as u32,
-        link: LinkType::ETHERNET,
-        interface: 0,
-        timestamp_ns: clock_ns,
-        clock_ns,
-        number,
-        origin: 0,
-        checksum: ChecksumStatus::Unknown,
-    }
+    Frame::new(LinkType::ETHERNET, Timestamp::from_nanos(clock_ns))
+        .with_number(number)
+        .with_place(0, bytes.len() as u32)
 }
 
 struct Feed {
@@ -113,13 +104,13 @@ impl Feed {
             self.flush();
         }
         self.packets += 1;
-        self.frames.push(Frame { at: self.memory.len() as u32, ..frame(bytes, self.packets) });
+        self.frames.push(frame(bytes, self.packets).with_place(self.memory.len() as u32, bytes.len() as u32));
         self.memory.extend_from_slice(bytes);
     }
 
     fn flush(&mut self) {
         let before = thread_cpu_ns();
-        self.engine.process(&Batch { memory: self.memory.as_slice().into(), frames: &self.frames });
+        self.engine.process(&Batch::new(self.memory.as_slice(), &self.frames));
         self.cpu_ns += thread_cpu_ns() - before;
         self.frames.clear();
         self.memory.clear();

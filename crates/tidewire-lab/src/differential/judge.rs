@@ -6,8 +6,8 @@ use std::{
 };
 
 use tidewire_core::{
-    AnomalyKind, Batch, ChecksumStatus, Chunk, Config, Direction, EndReason, Engine, Frame, Gap, GapCause, Handler,
-    Share, Stream, TcpState, wire,
+    AnomalyKind, Batch, Chunk, Config, Direction, EndReason, Engine, Frame, Gap, GapCause, Handler, Share, Stream,
+    TcpState, Timestamp, wire,
 };
 
 use super::{
@@ -159,19 +159,11 @@ fn engine_says(packets: &[&Packet], urgent_inline: bool) -> Collector {
     for (number, packet) in (1..).zip(packets) {
         let timestamp_ns = 1_000_000_000_000 + packet.at_ns;
         clock = timestamp_ns.max(clock);
-        let frame = Frame {
-            at: 0,
-            captured_bytes: packet.frame.len() as u32,
-            wire_bytes: packet.frame.len() as u32,
-            link: wire::LinkType::ETHERNET,
-            interface: 0,
-            timestamp_ns,
-            clock_ns: clock,
-            number,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        };
-        engine.process(&Batch { memory: packet.frame.as_slice().into(), frames: &[frame] });
+        let frame = Frame::new(wire::LinkType::ETHERNET, Timestamp::from_nanos(timestamp_ns))
+            .with_number(number)
+            .with_place(0, packet.frame.len() as u32)
+            .with_clock_ns(clock);
+        engine.process(&Batch::new(packet.frame.as_slice(), &[frame]));
     }
     engine.finish();
     assert!(engine.ledger().closes(), "every packet is counted once");

@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use tidewire_core::{Batch, ChecksumStatus, Config, Engine, Frame, Handler, Share, Stream};
+use tidewire_core::{Batch, ChecksumStatus, Config, Engine, Handler, Share, Stream};
 use tidewire_lab::{
     attack::{Crowd, Flood, Maker, frame},
     sys::counting::allocated_bytes,
@@ -38,8 +38,8 @@ impl Feed {
 
     fn put(&mut self, bytes: &[u8]) {
         self.packets += 1;
-        let frame = Frame { checksum: ChecksumStatus::Verified, ..frame(bytes, self.packets) };
-        self.engine.process(&Batch { memory: bytes.into(), frames: &[frame] });
+        let frame = frame(bytes, self.packets).with_checksum(ChecksumStatus::Verified);
+        self.engine.process(&Batch::new(bytes, &[frame]));
     }
 
     /// Bytes charged, and bytes allocated without the current frame.

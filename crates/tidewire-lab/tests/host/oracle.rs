@@ -7,8 +7,8 @@ use std::{
 };
 
 use tidewire_core::{
-    Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Datagram, DefragPolicy, Direction, EndReason, Engine, Frame,
-    Handler, Share, Stream, TcpPolicy,
+    Batch, ChecksumMode, Chunk, Config, Datagram, DefragPolicy, Direction, EndReason, Engine, Frame, Handler, Share,
+    Stream, TcpPolicy, Timestamp,
     internals::{Defragmenter, Incoming, Outcome, Queue},
     wire,
 };
@@ -74,25 +74,16 @@ impl Handler for Collector {
 
 /// A batch frame that consists of all of `bytes`.
 fn frame_of(at: usize, bytes: &[u8], number: u64) -> Frame {
-    Frame {
-        at: at as u32,
-        captured_bytes: bytes.len() as u32,
-        wire_bytes: bytes.len() as u32,
-        link: wire::LinkType::ETHERNET,
-        interface: 0,
-        timestamp_ns: number,
-        clock_ns: number,
-        number,
-        origin: 0,
-        checksum: ChecksumStatus::Unknown,
-    }
+    Frame::new(wire::LinkType::ETHERNET, Timestamp::from_nanos(number))
+        .with_number(number)
+        .with_place(at as u32, bytes.len() as u32)
 }
 
 /// Feeds packets to an engine, as a capture would.
 fn engine_says<'a>(packets: impl IntoIterator<Item = &'a [u8]>, checksum: ChecksumMode) -> Collector {
     let mut engine = Engine::new(Config::default().with_checksum(checksum), Share::ALL, Collector::default());
     for (number, packet) in (1..).zip(packets) {
-        engine.process(&Batch { memory: packet.into(), frames: &[frame_of(0, packet, number)] });
+        engine.process(&Batch::new(packet, &[frame_of(0, packet, number)]));
     }
     engine.finish();
     assert!(engine.ledger().closes());

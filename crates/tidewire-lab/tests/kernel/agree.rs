@@ -17,7 +17,6 @@ use tidewire_core::{
     wire::{self, Kind, TcpHeader, TunnelKind, tcp_flag},
 };
 use tidewire_files::Block;
-use tidewire_live::kernel::KernelSettings;
 use tidewire_wire::LinkType;
 
 /// Longer frames do not fit into the page of a test run.
@@ -60,7 +59,7 @@ fn decoded(frame: &[u8]) -> Option<(FlowKey, Counted)> {
 /// How many frames the kernel could have counted, and how many it did count; checks its counts. If it counts a flow, it counts
 /// the second of two equal packets.
 fn agree(frames: &[Vec<u8>]) -> [u64; 2] {
-    let both = Loaded::both(&KernelSettings { is_auto: true, ..small() });
+    let both = Loaded::both(&small().with_is_auto(true));
     let mut shunts = [0, 1].map(|reading: usize| both[reading].kernel.shunt(0));
     let [mut possible, mut counted] = [0; 2];
     for frame in frames {

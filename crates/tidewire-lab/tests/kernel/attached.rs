@@ -14,7 +14,7 @@ use super::loaded::{Flow, Loaded, allowed, small};
 use tidewire_core::{Direction::ClientToServer, Shunt};
 use tidewire_lab::oracle::network::missing;
 use tidewire_live::{
-    kernel::{Jump, KernelSettings, KernelSocketFilter, KernelXdp},
+    kernel::{Jump, KernelSocketFilter, KernelXdp},
     sys::{
         bpf::{Load, Program, SOCKET_FILTER, XDP, XdpMode},
         net::{PacketSocket, own_namespace},
@@ -85,7 +85,7 @@ fn xdp_drops_what_is_cut_in_the_driver_and_behind_it() {
     on_a_cable(|| {
         let wire = PacketSocket::open("tw0").unwrap();
         for mode in [XdpMode::Native, XdpMode::Generic] {
-            let xdp = KernelXdp::load(&KernelSettings { is_auto: true, ..small() }).unwrap();
+            let xdp = KernelXdp::load(&small().with_is_auto(true)).unwrap();
             let link = xdp.attach(index(), mode).unwrap();
             assert!(xdp.attach(index(), mode).unwrap_err().with_hint().to_string().contains("another XDP program"));
             let stack = PacketSocket::open("tw1").unwrap();
@@ -119,7 +119,7 @@ fn xdp_drops_what_is_cut_in_the_driver_and_behind_it() {
 fn a_socket_s_filter_leaves_the_stack_alone() {
     on_a_cable(|| {
         let wire = PacketSocket::open("tw0").unwrap();
-        let filter = KernelSocketFilter::load(&KernelSettings { is_auto: true, ..small() }).unwrap();
+        let filter = KernelSocketFilter::load(&small().with_is_auto(true)).unwrap();
         let socket = PacketSocket::open("tw1").unwrap();
         socket.filter(Some(filter.program().unwrap().as_raw_fd())).unwrap();
         let service = UdpSocket::bind("10.77.0.2:80").unwrap();
@@ -190,7 +190,7 @@ fn nothing_passes_a_filter_that_is_not_there_yet() {
     if !allowed() {
         return;
     }
-    for loaded in Loaded::both(&KernelSettings { has_filter: true, is_auto: true, ..small() }) {
+    for loaded in Loaded::both(&small().with_has_filter(true).with_is_auto(true)) {
         let flow = Flow::tcp(false, 1);
         let [short, long] = [50, 500].map(|bytes| flow.data(1, &vec![0; bytes]));
         assert!(!loaded.passes(&long), "the filter's place is empty");

@@ -7,7 +7,6 @@ use tidewire_core::{
     Shunt,
 };
 use tidewire_lab::craft::{ACK, FIN, PSH, RST, SYN};
-use tidewire_live::kernel::KernelSettings;
 
 #[test]
 fn after_the_verdict_packets_are_counted_and_dropped() {
@@ -59,7 +58,7 @@ fn by_itself_after_the_first_packet_that_is_no_syn() {
     if !allowed() {
         return;
     }
-    for loaded in Loaded::both(&KernelSettings { is_auto: true, ..small() }) {
+    for loaded in Loaded::both(&small().with_is_auto(true)) {
         let mut shunt = loaded.kernel.shunt(0);
         assert!(shunt.cuts_by_itself());
         let flows = [(6, false), (6, true), (17, false), (17, true), (132, false), (132, true)];
@@ -122,7 +121,7 @@ fn tags_distinguish_flows() {
             assert!(!loaded.passes(&tagged(vlan).data(1, b"x")), "{vlan:?}: id 0 names no VLAN");
         }
     }
-    for loaded in Loaded::both(&KernelSettings { key_vlan: false, ..small() }) {
+    for loaded in Loaded::both(&small().with_key_vlan(false)) {
         let mut shunt = loaded.kernel.shunt(0);
         shunt.cut(&Flow::tcp(false, 80).key(), ClientToServer);
         assert!(
@@ -190,7 +189,7 @@ fn a_full_table_lets_packets_through() {
     if !allowed() {
         return;
     }
-    let tiny = KernelSettings { is_auto: true, flows_v4: 16, flows_v6: 16, ..small() };
+    let tiny = small().with_is_auto(true).with_flows_v4(16).with_flows_v6(16);
     for loaded in Loaded::both(&tiny) {
         let mut shunt = loaded.kernel.shunt(0);
         let flows: Vec<_> =
@@ -222,7 +221,7 @@ fn unread_entries_are_swept_up() {
     if !allowed() {
         return;
     }
-    for loaded in Loaded::both(&KernelSettings { is_auto: true, ..small() }) {
+    for loaded in Loaded::both(&small().with_is_auto(true)) {
         let mut shunt = loaded.kernel.shunt(0);
         let flows: Vec<_> = (0..50)
             .map(|port: u16| Flow { proto: 17, vlan: [port, 0xffff], ..Flow::tcp(port.is_multiple_of(2), port) })

@@ -67,7 +67,7 @@ impl Loaded {
 }
 
 pub fn small() -> KernelSettings {
-    KernelSettings { flows_v4: 1024, flows_v6: 1024, ..KernelSettings::default() }
+    KernelSettings::default().with_flows_v4(1024).with_flows_v6(1024)
 }
 
 /// Address `host` of one side.

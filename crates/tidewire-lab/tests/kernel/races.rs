@@ -76,7 +76,7 @@ fn again(loaded: &Loaded, flows: &[Flow]) -> u64 {
 fn one_writer() {
     if allowed() {
         let flows = flows(3);
-        race(&KernelSettings { is_shared: false, ..small() }, 1, &flows, |loaded| again(loaded, &flows));
+        race(&small().with_is_shared(false), 1, &flows, |loaded| again(loaded, &flows));
     }
 }
 
@@ -93,7 +93,7 @@ fn entries_that_make_themselves_in_a_crowded_table() {
     if allowed() {
         // Slots are freed and reused all the time.
         let flows = flows(24);
-        let settings = KernelSettings { is_auto: true, flows_v4: 4, flows_v6: 2, ..small() };
+        let settings = small().with_is_auto(true).with_flows_v4(4).with_flows_v6(2);
         race(&settings, 2, &flows, |loaded| {
             let mut shunt = loaded.kernel.shunt(0);
             let retire = |flow: &Flow| shunt.retire(&flow.key(), ClientToServer).map_or(0, |counted| counted.packets);
@@ -106,7 +106,7 @@ fn entries_that_make_themselves_in_a_crowded_table() {
 fn a_sweep_beside_engines_that_end_their_own() {
     if allowed() {
         let flows = flows(6);
-        race(&KernelSettings { is_auto: true, ..small() }, 1, &flows, |loaded| {
+        race(&small().with_is_auto(true), 1, &flows, |loaded| {
             let swept = AtomicU64::new(0);
             thread::scope(|scope| {
                 scope.spawn(|| {

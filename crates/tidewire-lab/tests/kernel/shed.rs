@@ -7,12 +7,14 @@ use tidewire_lab::craft::{ACK, FIN, SYN};
 use tidewire_live::kernel::{KernelSettings, Shed};
 
 fn settings(shed: Shed) -> KernelSettings {
-    KernelSettings { shed: Some(shed), ..small() }
+    small().with_shed(Some(shed))
 }
 
 /// Three priorities above a base of 400: watermarks at 600, 800 and 1000.
 fn three(overload_cutoff_bytes: u64) -> Shed {
-    Shed { base_threshold_permille: 400, priorities: 3, overload_cutoff_bytes, priority: 0, ports: Vec::new() }
+    let mut shed = Shed::new(400, 3);
+    shed.overload_cutoff_bytes = overload_cutoff_bytes;
+    shed
 }
 
 #[test]
@@ -101,7 +103,9 @@ fn first_packets_go_by_their_ports() {
         return;
     }
     let ports = vec![(22, 2), (53, 1), (443, 1)];
-    for loaded in Loaded::both(&settings(Shed { ports, ..three(u64::MAX) })) {
+    let mut shed = three(u64::MAX);
+    shed.ports = ports;
+    for loaded in Loaded::both(&settings(shed)) {
         let mut shunt = loaded.kernel.shunt(0);
         shunt.level(1000);
         let flow = |source, destination| Flow { proto: 17, ports: (source, destination), ..Flow::tcp(false, 0) };

@@ -58,6 +58,7 @@ pub struct Kernel {
 
 /// How full the tables are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Occupancy {
     /// Entries.
     pub entries: u64,

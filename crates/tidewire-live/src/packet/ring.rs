@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use tidewire_wire::{Frame, LinkType, PacketLoss};
+use tidewire_wire::{Frame, LinkType, PacketLoss, Timestamp};
 
 use super::{
     checksum,
@@ -249,7 +249,7 @@ impl PacketRing {
 
 /// Adds packets that were lost between two times to those that are not reported yet.
 fn note_loss(loss: &mut Option<PacketLoss>, (since_ns, until_ns): (u64, u64), interface: u16, packets: u32) {
-    let loss = loss.get_or_insert(PacketLoss { number: 0, interface, timestamp_ns: until_ns, since_ns, packets: 0 });
+    let loss = loss.get_or_insert(PacketLoss::between(interface, since_ns, until_ns, 0));
     loss.since_ns = loss.since_ns.min(since_ns);
     loss.timestamp_ns = loss.timestamp_ns.max(until_ns);
     loss.packets += u64::from(packets);
@@ -289,18 +289,15 @@ fn frame(blocks: &mut Blocks, marks: &Marks, block: &Block, at: u32, header: Hea
         captured += 4;
         wire += 4;
     }
-    Some(Frame {
-        at: u32::try_from(start).ok()?,
-        captured_bytes: captured.min(marks.snap_bytes),
-        wire_bytes: wire,
-        link: marks.link,
-        interface: marks.number,
-        timestamp_ns: timestamp_ns(&header),
-        clock_ns: 0,
-        number: 0,
-        origin: 0,
-        checksum: checksum::status(header.tp_status, marks.checksums_are_checked),
-    })
+    Some(
+        Frame::new(marks.link, Timestamp::from_nanos(timestamp_ns(&header)))
+            .with_number(0)
+            .with_place(u32::try_from(start).ok()?, captured.min(marks.snap_bytes))
+            .with_wire_bytes(wire)
+            .with_interface(marks.number)
+            .with_clock_ns(0)
+            .with_checksum(checksum::status(header.tp_status, marks.checksums_are_checked)),
+    )
 }
 
 impl Ring for PacketRing {

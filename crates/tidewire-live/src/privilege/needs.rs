@@ -20,6 +20,7 @@ use crate::{Error, FanoutMode, LiveEngine, LiveSettings};
 
 /// A capability, and what for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Need {
     /// The capability.
     pub capability: Capability,

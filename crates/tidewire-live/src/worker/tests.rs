@@ -4,8 +4,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use tidewire_wire::ChecksumStatus;
 use tidewire_wire::LinkType;
+use tidewire_wire::Timestamp;
 
 use super::*;
 use crate::InterfaceProblem;
@@ -34,18 +34,13 @@ impl Ring for Fake {
         }
         for _ in 0..most {
             let Some(timestamp_ns) = script.coming.pop_front() else { break };
-            frames.push(Frame {
-                at: 0,
-                captured_bytes: 0,
-                wire_bytes: 60,
-                link: LinkType::ETHERNET,
-                interface: self.interface,
-                timestamp_ns,
-                clock_ns: 0,
-                number: 0,
-                origin: 0,
-                checksum: ChecksumStatus::Unknown,
-            });
+            frames.push(
+                Frame::new(LinkType::ETHERNET, Timestamp::from_nanos(timestamp_ns))
+                    .with_number(0)
+                    .with_wire_bytes(60)
+                    .with_interface(self.interface)
+                    .with_clock_ns(0),
+            );
         }
         Ok(())
     }

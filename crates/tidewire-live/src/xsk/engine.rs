@@ -43,6 +43,7 @@ pub struct XdpEngine {
 
 /// AF_XDP on one interface, attached.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct XdpCapture {
     /// Programs and counters.
     pub kernel: KernelXdp,

@@ -62,7 +62,7 @@ impl Losses {
 
     fn report(&mut self, packets: u64, interface: u16, timestamp_ns: u64) {
         let since_ns = if self.read_frame_ns == 0 { timestamp_ns } else { self.read_frame_ns };
-        let first = PacketLoss { number: 0, interface, timestamp_ns, since_ns, packets: 0 };
+        let first = PacketLoss::between(interface, since_ns, timestamp_ns, 0);
         let loss = self.pending.get_or_insert(first);
         (loss.timestamp_ns, loss.packets) = (timestamp_ns, loss.packets + packets);
     }
@@ -107,9 +107,7 @@ mod tests {
         losses.add(&statistics(0, 0, 0), 3, (100, 10), (0, 0));
         assert_eq!(losses.take(), None);
         losses.add(&statistics(5, 1, 0), 3, (200, 20), (40, 64));
-        let loss = |(since_ns, timestamp_ns), packets| {
-            Some(PacketLoss { number: 0, interface: 3, timestamp_ns, since_ns, packets })
-        };
+        let loss = |(since_ns, timestamp_ns), packets| Some(PacketLoss::between(3, since_ns, timestamp_ns, packets));
         assert_eq!(losses.take(), loss((100, 200), 6));
         losses.pass(63, 3, 300);
         assert_eq!(losses.take(), None, "frames before the loss are still in the ring");

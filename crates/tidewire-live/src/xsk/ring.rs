@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use tidewire_wire::{ChecksumStatus, Frame, LinkType, PacketLoss};
+use tidewire_wire::{Frame, LinkType, PacketLoss, Timestamp};
 
 use super::{attachment::AttachedProgram, linearize_buffer::LinearizeBuffer, losses::Losses, slot::FilterSlot};
 use crate::{
@@ -234,18 +234,14 @@ impl XskRing {
             if parts == 1 {
                 self.memory.show(first.at as usize, first.bytes as usize);
             }
-            frames.push(Frame {
-                at: at as u32,
-                captured_bytes: captured as u32,
-                wire_bytes: bytes as u32,
-                link: LinkType::ETHERNET,
-                interface: self.marks.number,
-                timestamp_ns,
-                clock_ns: 0,
-                number: 0,
-                origin: 0,
-                checksum: ChecksumStatus::Unknown,
-            });
+            frames.push(
+                Frame::new(LinkType::ETHERNET, Timestamp::from_nanos(timestamp_ns))
+                    .with_number(0)
+                    .with_place(at as u32, captured as u32)
+                    .with_wire_bytes(bytes as u32)
+                    .with_interface(self.marks.number)
+                    .with_clock_ns(0),
+            );
             self.rx.advance(parts);
             noted += 1;
         }

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use libc::timeval;
 use tidewire_locality::{Sorter, prefetch};
-use tidewire_wire::{ChecksumStatus, Frame, LinkType};
+use tidewire_wire::{Frame, LinkType, Timestamp};
 
 use crate::types::PacketHeader;
 
@@ -45,19 +45,10 @@ impl Batch {
 
     /// Adds a packet.
     pub fn push(&mut self, header: &PacketHeader, bytes: &[u8], link: LinkType) {
-        let frame = Frame {
-            // `is_full` keeps the memory far below that.
-            at: self.memory.len() as u32,
-            captured_bytes: bytes.len() as u32,
-            wire_bytes: header.len,
-            link,
-            interface: 0,
-            timestamp_ns: 0,
-            clock_ns: 0,
-            number: 0,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        };
+        let frame = Frame::new(link, Timestamp::from_nanos(0))
+            .with_number(0)
+            .with_place(self.memory.len() as u32, bytes.len() as u32)
+            .with_wire_bytes(header.len);
         self.frames.push(frame);
         self.stamps.push(header.ts);
         self.memory.extend_from_slice(bytes);
@@ -70,7 +61,7 @@ impl Batch {
 
     /// Sorts the packets.
     pub fn sort(&mut self, sorter: &mut Sorter) {
-        sorter.order(&tidewire_wire::Batch { memory: (&self.memory).into(), frames: &self.frames }, &mut self.order);
+        sorter.order(&tidewire_wire::Batch::new(&self.memory, &self.frames), &mut self.order);
     }
 
     /// Whether it was sorted.

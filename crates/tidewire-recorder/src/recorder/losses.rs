@@ -66,28 +66,20 @@ impl Losses {
 
 #[cfg(test)]
 mod tests {
-    use tidewire_wire::{ChecksumStatus, LinkType};
+    use tidewire_wire::{LinkType, Timestamp};
 
     use super::*;
 
     fn frame(number: u64, interface: u16) -> Frame {
-        Frame {
-            at: 0,
-            captured_bytes: 60,
-            wire_bytes: 60,
-            link: LinkType::ETHERNET,
-            interface,
-            timestamp_ns: number,
-            clock_ns: number,
-            number,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        }
+        Frame::new(LinkType::ETHERNET, Timestamp::from_nanos(number))
+            .with_number(number)
+            .with_place(0, 60)
+            .with_interface(interface)
     }
 
     #[test]
     fn each_loss_is_written_once_with_a_packet_of_its_interface() {
-        let loss = |number, interface, packets| PacketLoss { number, interface, timestamp_ns: 0, since_ns: 0, packets };
+        let loss = |number, interface, packets| PacketLoss::between(interface, 0, 0, packets).with_number(number);
         let mut losses = Losses::default();
         assert_eq!(losses.before(&frame(1, 0)), 0);
         losses.add(&[loss(3, 0, 7), loss(4, 1, 5), loss(6, 0, 1)]);

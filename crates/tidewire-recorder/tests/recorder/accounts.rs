@@ -166,7 +166,7 @@ struct Losing {
 impl FrameHandler for Losing {
     fn frames(&mut self, batch: &Batch<'_>) {
         for frames in batch.frames.chunks(1) {
-            self.recorder.frames(&Batch { memory: batch.memory, frames });
+            self.recorder.frames(&Batch::new(batch.memory, frames));
             self.frames += 1;
             self.recorder.dropped(self.frames / 20 * 3);
         }

@@ -151,7 +151,7 @@ fn live(ports: &[u16], settings: RecordSettings, before_last: impl FnOnce()) -> 
             {
                 call();
             }
-            recorder.frames(&Batch { frames, ..batch });
+            recorder.frames(&Batch::new(batch.memory, frames));
             recorder.level(0);
         }
     }

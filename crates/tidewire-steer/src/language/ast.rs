@@ -7,6 +7,7 @@ use super::builtin::Builtin;
 
 /// Steps from left to right.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Function {
     /// Each step is a function of the language with its arguments.
     pub steps: Vec<Term>,
@@ -14,6 +15,7 @@ pub struct Function {
 
 /// A name of the language with its arguments, which have the right types and number.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Term {
     /// The name.
     pub builtin: &'static Builtin,

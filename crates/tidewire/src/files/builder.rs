@@ -61,27 +61,6 @@ impl<'a> Capture<Files<'a>> {
         Self::new(Files { from, calls: Calls::default(), before_start: None })
     }
 
-    /// Calls `call` on the calling thread after each block of packets (about 256 KiB), and five times a second while a pipe is
-    /// silent.
-    pub fn on_progress(mut self, call: impl FnMut(Progress) + Send + 'a) -> Self {
-        self.input.calls.progress = Some(Box::new(call));
-        self
-    }
-
-    /// Calls `call` whenever [`on_progress`](Self::on_progress) would, with the ledger of all workers so far and the time of the packets that were read last,
-    /// in nanoseconds since 1970, plus how long the input has been silent since (0 before the first packet). Workers may be some blocks behind.
-    pub fn on_ledger(mut self, call: impl FnMut(&Ledger, u64) + Send + 'a) -> Self {
-        self.input.calls.ledger = Some(Box::new(call));
-        self
-    }
-
-    /// Calls `call` on the calling thread when the input is open and every expression compiled, and no worker has begun. The
-    /// place to give up privileges: what is read from then on is these files, and of a single plain file also by its path.
-    pub fn before_start(mut self, call: impl FnOnce() + Send + 'a) -> Self {
-        self.input.before_start = Some(Box::new(call));
-        self
-    }
-
     /// An iterator over packets, with views of their headers: without streams, and for programs without callbacks. Packets are read on
     /// the thread that calls `next`, one block of about 256 KiB at a time; settings and fates: see
     /// [`for_each_packet`](Self::for_each_packet), which works with interfaces as well. Damaged input ends the iterator early;
@@ -141,6 +120,29 @@ impl<'a> Capture<Files<'a>> {
 impl Capture<Files<'_>> {
     pub fn live(settings: impl crate::missing::LiveFeature) -> Self {
         settings.never()
+    }
+}
+
+impl<'a, C> Capture<Files<'a>, C> {
+    /// Calls `call` on the calling thread after each block of packets (about 256 KiB), and five times a second while a pipe is
+    /// silent.
+    pub fn on_progress(mut self, call: impl FnMut(Progress) + Send + 'a) -> Self {
+        self.input.calls.progress = Some(Box::new(call));
+        self
+    }
+
+    /// Calls `call` whenever [`on_progress`](Self::on_progress) would, with the ledger of all workers so far and the time of the packets that were read last,
+    /// in nanoseconds since 1970, plus how long the input has been silent since (0 before the first packet). Workers may be some blocks behind.
+    pub fn on_ledger(mut self, call: impl FnMut(&Ledger, u64) + Send + 'a) -> Self {
+        self.input.calls.ledger = Some(Box::new(call));
+        self
+    }
+
+    /// Calls `call` on the calling thread when the input is open and every expression compiled, and no worker has begun. The
+    /// place to give up privileges: what is read from then on is these files, and of a single plain file also by its path.
+    pub fn before_start(mut self, call: impl FnOnce() + Send + 'a) -> Self {
+        self.input.before_start = Some(Box::new(call));
+        self
     }
 }
 

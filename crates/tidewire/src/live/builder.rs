@@ -55,6 +55,21 @@ impl<'a> Capture<Interfaces<'a>> {
         capture
     }
 
+    /// Counts the frames without decoding them, with as many workers as set, and spends `busy` on each. The ledger of the
+    /// outcome and of reports has the frames received and their bytes on the wire.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn count(mut self, busy: Duration) -> Result<Outcome<()>, Error> {
+        self.setup.check()?;
+        let settings = self.input.settings(&self.setup);
+        let opened = live::open(&settings)?;
+        let hooks = Hooks { stop: self.setup.stop, pin: settings.pin(), ..self.input.hooks };
+        crate::live::count(opened, busy, hooks)
+    }
+}
+
+impl<'a, C> Capture<Interfaces<'a>, C> {
     /// Ends the capture after this time.
     pub fn duration(mut self, most: Duration) -> Self {
         self.input.hooks.duration = Some(most);
@@ -90,19 +105,6 @@ impl<'a> Capture<Interfaces<'a>> {
     pub fn on_trouble(mut self, call: impl FnMut(&LiveError) + 'a) -> Self {
         self.input.hooks.on_trouble = Some(Box::new(call));
         self
-    }
-
-    /// Counts the frames without decoding them, with as many workers as set, and spends `busy` on each. The ledger of the
-    /// outcome and of reports has the frames received and their bytes on the wire.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
-    pub fn count(self, busy: Duration) -> Result<Outcome<()>, Error> {
-        self.setup.check()?;
-        let settings = self.input.settings(&self.setup);
-        let opened = live::open(&settings)?;
-        let hooks = Hooks { stop: self.setup.stop, pin: settings.pin(), ..self.input.hooks };
-        crate::live::count(opened, busy, hooks)
     }
 }
 
@@ -199,12 +201,12 @@ impl Setup {
             (cutoff != DirectionCutoff::UNLIMITED || cuts_some, cutoff == DirectionCutoff::both(0) && !cuts_some)
         };
         let priorities = subscribers.iter().map(|subscriber| subscriber.priorities).fold(config.priorities(), u8::max);
-        let shed = config.shed().then(|| Shed {
-            base_threshold_permille: config.base_threshold_permille(),
-            priorities,
-            overload_cutoff_bytes: config.overload_cutoff_bytes(),
-            priority: 0,
-            ports: self.classes.iter().filter(|_| !H::APPLICATIONS).filter_map(StreamClass::port_priority).collect(),
+        let shed = config.shed().then(|| {
+            let mut shed = Shed::new(config.base_threshold_permille(), priorities);
+            shed.overload_cutoff_bytes = config.overload_cutoff_bytes();
+            let classes = self.classes.iter().filter(|_| !H::APPLICATIONS);
+            shed.ports = classes.filter_map(StreamClass::port_priority).collect();
+            shed
         });
         needs.set_key_vlan(config.key_ids().vlan);
         needs.set_wire(config.wire().clone());

@@ -244,7 +244,7 @@ impl<'s, C: Consume> Work<'s, C> {
         let frames = rings.poll_with_losses(TICK.min(engine.patience()), |batch, losses| {
             engine.lost(losses);
             let admitted = shared.admit(batch.frames.len());
-            engine.process(&Batch { frames: batch.frames.get(..admitted).unwrap_or_default(), ..*batch });
+            engine.process(&Batch::new(batch.memory, batch.frames.get(..admitted).unwrap_or_default()));
         });
         if frames == 0 {
             engine.tick(rings.quiet_until_ns());
@@ -265,7 +265,7 @@ impl<'s, C: Consume> Work<'s, C> {
                 self.engine.lost(losses);
                 let admitted = self.shared.admit(batch.frames.len());
                 let frames = batch.frames.get(..admitted).unwrap_or_default();
-                self.engine.process(&Batch { frames, ..*batch });
+                self.engine.process(&Batch::new(batch.memory, frames));
             });
             if frames == 0 && begun.elapsed() >= delay || begun.elapsed() >= DRAIN_MAX {
                 break;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tidewire_core::{
     Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Direction, DirectionStats, EndReason, Engine, Fate, Frame, Gap,
-    Handler, Ledger, Share, Stream, wire::LinkType,
+    Handler, Ledger, Share, Stream, Timestamp, wire::LinkType,
 };
 
 pub use tidewire_core::wire::tcp_flag::{ACK, FIN, PSH, RST, SYN, URG};
@@ -248,19 +248,13 @@ impl<H: Handler> Feed<H> {
     pub fn packet(&mut self, link: LinkType, bytes: &[u8], cut: usize, time_ns: u64) {
         self.number += 1;
         let captured = bytes.len() - cut;
-        let frame = Frame {
-            at: 0,
-            captured_bytes: captured as u32,
-            wire_bytes: bytes.len() as u32,
-            link,
-            interface: 0,
-            timestamp_ns: time_ns,
-            clock_ns: time_ns,
-            number: self.number,
-            origin: self.origin,
-            checksum: self.checksum,
-        };
-        self.engine.process(&Batch { memory: (&bytes[..captured]).into(), frames: &[frame] });
+        let frame = Frame::new(link, Timestamp::from_nanos(time_ns))
+            .with_number(self.number)
+            .with_place(0, captured as u32)
+            .with_wire_bytes(bytes.len() as u32)
+            .with_origin(self.origin)
+            .with_checksum(self.checksum);
+        self.engine.process(&Batch::new(&bytes[..captured], &[frame]));
     }
 
     /// An IP packet at a time.
@@ -343,18 +337,12 @@ pub fn run_shared(config: &Config, segments: &[Seg], workers: u32) -> (BTreeMap<
         let bytes = segment.bytes();
         let captured = bytes.len() - segment.snapped.min(segment.payload.len());
         let time = 1_000_000_000 + segment.time_ms * 1_000_000;
-        frames.push(Frame {
-            at: memory.len() as u32,
-            captured_bytes: captured as u32,
-            wire_bytes: bytes.len() as u32,
-            link: LinkType::RAW,
-            interface: 0,
-            timestamp_ns: time,
-            clock_ns: time,
-            number: number as u64 + 1,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        });
+        frames.push(
+            Frame::new(LinkType::RAW, Timestamp::from_nanos(time))
+                .with_number(number as u64 + 1)
+                .with_place(memory.len() as u32, captured as u32)
+                .with_wire_bytes(bytes.len() as u32),
+        );
         memory.extend(&bytes[..captured]);
     }
     let mut streams = BTreeMap::new();
@@ -362,7 +350,7 @@ pub fn run_shared(config: &Config, segments: &[Seg], workers: u32) -> (BTreeMap<
     for index in 0..workers {
         let mut engine = Engine::new(config.clone(), Share::new(index, workers), InvariantChecker::default());
         for group in frames.chunks(7) {
-            engine.process(&Batch { memory: (&memory).into(), frames: group });
+            engine.process(&Batch::new(&memory, group));
         }
         engine.finish();
         let (checker, own) = engine.into_parts();

@@ -61,8 +61,7 @@ fn a_loss_of_the_capture_is_the_cause_of_a_hole() {
         segment.time_ms = 10_000 * at as u64;
     }
     let mut feed = Feed::new(&config(), InvariantChecker::default());
-    let loss =
-        PacketLoss { number: 8, interface: 0, timestamp_ns: 66_000_000_000, since_ns: 66_000_000_000, packets: 1 };
+    let loss = PacketLoss::between(0, 66_000_000_000, 66_000_000_000, 1).with_number(8);
     feed.engine.note_past_losses(&[loss]);
     feed.segments(&segments);
     let (checker, _) = feed.finish();
