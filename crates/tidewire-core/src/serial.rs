@@ -7,7 +7,7 @@ use serde::{
     de::Error as _,
     ser::{SerializeMap, SerializeSeq},
 };
-use tidewire_types::{Endpoint, ip_protocol, protocol_name, protocol_number};
+use tidewire_types::{Endpoint, Vlans, ip_protocol, protocol_name, protocol_number};
 use tidewire_wire::{Malformation, OtherLink, Tunnel, TunnelKind};
 
 use crate::{
@@ -43,9 +43,6 @@ struct KeyForm<'a> {
     tunnel: Option<Tunnel>,
 }
 
-/// No VLAN tag.
-const NO_TAG: u16 = 0xffff;
-
 impl Serialize for FlowKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let icmp = ip_protocol::is_icmp(self.proto).then_some(self.icmp);
@@ -56,7 +53,7 @@ impl Serialize for FlowKey {
             server: self.server,
             icmp_type: icmp.map(|icmp| icmp[0]),
             icmp_code: icmp.map(|icmp| icmp[1]),
-            vlan: self.vlan.into_iter().filter(|id| *id != NO_TAG).collect(),
+            vlan: self.vlans.iter().collect(),
             tunnel: (self.tunnel.kind != TunnelKind::None).then_some(self.tunnel),
         };
         form.serialize(serializer)
@@ -69,10 +66,10 @@ impl<'de> Deserialize<'de> for FlowKey {
         let proto = protocol_number(&form.proto)
             .ok_or_else(|| D::Error::custom(format_args!("unknown protocol `{}`", form.proto)))?;
         let mut key = Self::new(form.client, form.server, proto);
-        if form.vlan.len() > key.vlan.len() || form.vlan.contains(&NO_TAG) {
-            return Err(D::Error::custom("vlan: at most two ids, each below 65535"));
+        key.vlans = Vlans::new(form.vlan.iter().copied());
+        if key.vlans.len() != form.vlan.len() {
+            return Err(D::Error::custom("vlan: at most two ids, each 1 to 4095"));
         }
-        key.vlan[..form.vlan.len()].copy_from_slice(&form.vlan);
         key.icmp = [form.icmp_type.unwrap_or(0), form.icmp_code.unwrap_or(0)];
         if let Some(tunnel) = form.tunnel {
             key.tunnel = tunnel;
@@ -197,7 +194,7 @@ mod tests {
         let mut key = FlowKey::new(client, server, 6);
         let addresses = r#""client":{"addr":"10.0.0.1","port":80},"server":{"addr":"2001:db8::1","port":80}"#;
         there_and_back(&key, &format!(r#"{{"proto":"tcp",{addresses},"vlan":[],"tunnel":null}}"#));
-        (key.proto, key.icmp, key.vlan) = (1, [8, 1], [7, NO_TAG]);
+        (key.proto, key.icmp, key.vlans) = (1, [8, 1], Vlans::new([7]));
         key.tunnel = Tunnel { kind: TunnelKind::Vxlan, id: 9 };
         let rest = r#""icmp_type":8,"icmp_code":1,"vlan":[7],"tunnel":{"kind":"vxlan","id":9}"#;
         there_and_back(&key, &format!(r#"{{"proto":"icmp",{addresses},{rest}}}"#));
@@ -206,7 +203,7 @@ mod tests {
         for (wrong, why) in [
             (format!(r#"{{"proto":"none",{addresses}}}"#), "unknown protocol `none`"),
             (format!(r#"{{"proto":"tcp",{addresses},"vlan":[1,2,3]}}"#), "at most two ids"),
-            (format!(r#"{{"proto":"tcp",{addresses},"vlan":[65535]}}"#), "below 65535"),
+            (format!(r#"{{"proto":"tcp",{addresses},"vlan":[4096]}}"#), "each 1 to 4095"),
         ] {
             let error = serde_json::from_str::<FlowKey>(&wrong).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
