@@ -71,9 +71,9 @@ mod pktap;
 mod ppp;
 mod radiotap;
 mod routing;
+mod sctp;
 #[cfg(feature = "serde")]
 mod serial;
-mod sctp;
 mod settings;
 mod slices;
 mod sll;

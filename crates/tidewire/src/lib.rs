@@ -266,9 +266,9 @@ pub mod live;
 #[cfg(not(all(feature = "files", feature = "filter", feature = "live", feature = "protocols")))]
 mod missing;
 mod outcome;
+mod packet;
 #[cfg(feature = "protocols")]
 pub mod protocols;
-mod packet;
 #[cfg(feature = "live")]
 mod report;
 #[cfg(feature = "serde")]
