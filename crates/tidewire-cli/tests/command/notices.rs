@@ -92,7 +92,7 @@ fn help_lists_the_formats_and_the_fields_that_are_accepted() {
         let listed = listed.split(" (repeatable)").next().unwrap().split_once(": ").unwrap().1;
         let listed: Vec<_> = listed.split(", ").map(|name| name.split(' ').next().unwrap()).collect();
         for format in ["eve", "zeek", "zeek-json", "ipfix", "json", "csv", "sqlite", "parquet", "arrow"] {
-            let place = format!("{format}:/nowhere/at/all");
+            let place = format!("{format}:/dev/null/at/all");
             let words: Vec<&str> = match command {
                 "match" => vec![command, "-e", "x", "--to", &place, &capture],
                 "events" => vec![command, "--to", &place, "--store", &store],
