@@ -639,7 +639,13 @@ fn a_directory_that_was_exchanged_gets_no_name() {
     let mut input = child.stdin.take().unwrap();
     input.write_all(&bytes[..30_000]).unwrap();
     let hidden = || fs::read_dir(&beside).unwrap().next().map(|entry| entry.unwrap().path());
-    wait_until("the directory", || hidden().is_some());
+    // Directories are made by name and then opened by it (mkdir(2) returns no handle): what is exchanged before is the run's own.
+    let handles = format!("/proc/{}/fd", child.id());
+    let is_open = |folder: PathBuf| {
+        let mut open = fs::read_dir(&handles).unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        open.any(|path| path == folder)
+    };
+    wait_until("the directory is open", || hidden().is_some_and(is_open));
     let hidden = hidden().unwrap();
     fs::rename(&hidden, &moved).unwrap();
     fs::create_dir(&hidden).unwrap();
