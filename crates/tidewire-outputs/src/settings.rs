@@ -73,6 +73,8 @@ pub struct Settings {
     pub active_timeout_ns: Option<u64>,
     /// Limits of a file.
     pub rotate: Rotate,
+    /// Bytes of lines that wait for a slow disk or reader, of each file: beyond them lines are lost, and counted. `None`: the caller waits.
+    pub waiting_bytes: Option<u64>,
     /// Bounds of the files that are complete, where there are several.
     pub keep: Keep,
     /// The end of the run: no output waits any longer. The outputs raise it where none of them can be written.
@@ -96,6 +98,7 @@ impl Default for Settings {
             udp_rate: 0,
             active_timeout_ns: None,
             rotate: Rotate::default(),
+            waiting_bytes: None,
             keep: Keep::default(),
             stop: Stop::new(),
             goes_on_without: false,

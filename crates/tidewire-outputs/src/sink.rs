@@ -67,6 +67,8 @@ pub struct Account {
     pub written: u64,
     /// Of these, records that no file and no collector has.
     pub lost: u64,
+    /// Of the lost ones, records that came faster than the disk took them.
+    pub slow: u64,
     /// Files that were removed to keep within bounds.
     pub removed_files: u64,
     /// Bytes of these.
@@ -79,6 +81,7 @@ impl Account {
         self.accepted += other.accepted;
         self.written += other.written;
         self.lost += other.lost;
+        self.slow += other.slow;
         self.removed_files += other.removed_files;
         self.removed_bytes += other.removed_bytes;
     }

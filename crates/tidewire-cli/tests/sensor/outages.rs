@@ -237,3 +237,58 @@ fn files_of_an_output_are_kept_within_bounds() {
     };
     wait_until("two are left", || numbered() <= 2);
 }
+
+/// Each branch loses for itself: neither a reader of a pipe that stalls nor a reader of a queue costs the others anything, or the capture a
+/// packet.
+#[test]
+fn what_is_slow_loses_alone() {
+    if let Some(reason) = cannot_capture() {
+        return skip(&reason);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let made = Command::new("mkfifo").arg(at("stalled")).status_in_time();
+    assert!(made.is_ok_and(|status| status.success()));
+    // It is open for reading, and never read.
+    let stalled = fs::OpenOptions::new().read(true).write(true).open(at("stalled")).expect("a pipe");
+    let (listener, capture) = captured();
+    let tables = format!(
+        "{capture}[queue.streams]\nmemory = \"512K\"\n[record]\ndirectory = \"{}\"\n\
+         [output.stalled]\nto = \"json:{}\"\nbuffer = \"64K\"\n[output.whole]\nto = \"json:{}\"\n",
+        at("archive").display(),
+        at("stalled").display(),
+        at("whole.json").display()
+    );
+    let sensor = Sensor::start(&tables, &[]);
+    sensor.until("it runs", |status| status["state"] == "running" && output(status, "whole").is_object());
+    // A reader that stops after its first record.
+    let socket = sensor.directory().join("queues.sock");
+    let mut reader = Command::new(TIDEWIRE);
+    reader.args(["attach", "streams", "--exec", "sleep 600", "--socket"]).arg(socket);
+    let mut reader = reader.spawn().expect("a reader");
+    sensor.until("it is attached", |status| status["capture"]["queues"][0]["readers"][0].is_object());
+    let status = sensor.until("the pipe's records are lost", |status| {
+        (0..50).for_each(|_| talk(&listener, 4000));
+        output(status, "stalled")["slow_records"].as_u64() > Some(0)
+            && status["capture"]["queues"][0]["bytes"].as_u64() > Some(2 << 20)
+    });
+    assert_eq!(output(&status, "whole")["lost_records"], 0, "{status}");
+    let status = sensor.until("all packets have a fate", |status| {
+        let record = &status["capture"]["record"]["priorities"][0];
+        let whole = output(status, "whole");
+        record["received_packets"] == status["capture"]["packets"]
+            && whole["records"] == whole["written_records"]
+            && record["shed_packets"] == 0
+    });
+    assert_eq!(status["capture"]["dropped"], 0, "{status}");
+    let branches = status["capture"]["ledger"]["branches"].as_array().expect("branches");
+    let lost = |name: &str| branches.iter().find(|branch| branch["name"] == name).expect("a branch")["lost"].clone();
+    assert!(lost("output.stalled")["slow"].as_u64() > Some(0), "{branches:?}");
+    for whole in ["output.whole", "record", "queue.streams"] {
+        assert_eq!(lost(whole), serde_json::json!({}), "{branches:?}");
+    }
+    let _ = reader.kill();
+    let _ = reader.wait();
+    drop(stalled);
+    sensor.end();
+}

@@ -4,6 +4,7 @@
 mod accounts;
 pub mod current;
 mod keeper;
+mod line_files;
 mod locking;
 pub mod names;
 
@@ -21,7 +22,7 @@ use tidewire::legible::legible;
 use tidewire_exports::zeek::{self, Log};
 use tidewire_types::counted;
 
-pub use self::{accounts::Accounts, keeper::Keeper, locking::lock};
+pub use self::{accounts::Accounts, keeper::Keeper, line_files::LineFiles, locking::lock};
 use crate::{
     error::{Notify, OutputError},
     place::{
@@ -91,8 +92,6 @@ pub struct Files {
     failure: Option<io::Error>,
     /// Whether the failure was said.
     is_said: bool,
-    /// Whether there was a record for it.
-    is_begun: bool,
     /// Records in the files that are complete.
     records: u64,
     /// Records that were added, and those of them that a reader finds: messages are counted by their records.
@@ -174,7 +173,6 @@ impl Files {
             gathered_messages: VecDeque::new(),
             failure: None,
             is_said: false,
-            is_begun: false,
             records: 0,
             accepted: 0,
             stored: 0,
@@ -218,11 +216,6 @@ impl Files {
         Some((!is_closed).then(|| format!("{}: cannot be written: {failure}", self.shown)))
     }
 
-    /// Whether the next record is the first one.
-    pub fn begins(&mut self) -> bool {
-        !std::mem::replace(&mut self.is_begun, true)
-    }
-
     /// Whether the file ends before so many further bytes.
     pub fn is_due(&self, bytes: usize, now_ns: u64) -> bool {
         let Some(current) = self.current.as_ref().filter(|current| current.is_begun) else { return false };
@@ -246,7 +239,8 @@ impl Files {
         let has_ended = self.is_over || self.failure.is_some();
         let lost = if has_ended { self.accepted.saturating_sub(self.stored + readable) } else { 0 };
         let (removed_files, removed_bytes) = self.keeper.as_ref().map_or((0, 0), |keeper| keeper.removed());
-        Account { accepted: self.accepted, written: self.stored + current, lost, removed_files, removed_bytes }
+        let (accepted, written) = (self.accepted, self.stored + current);
+        Account { accepted, written, lost, slow: 0, removed_files, removed_bytes }
     }
 
     /// Records in files that are complete.
@@ -331,6 +325,15 @@ impl Files {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
                 Err(error) => self.failure = Some(error),
             }
+        }
+    }
+
+    /// Writes what was collected, or completes the file where its time has come.
+    pub fn flush_or_complete(&mut self, now_ns: u64) {
+        if self.is_due(0, now_ns) {
+            self.complete(now_ns);
+        } else {
+            self.flush();
         }
     }
 

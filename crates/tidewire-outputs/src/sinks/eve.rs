@@ -7,7 +7,7 @@ use tidewire_exports::eve::{self, Types};
 use super::held::Held;
 use crate::{
     error::OutputError,
-    files::{Accounts, Files, Frame, current, lock, open_files},
+    files::{Accounts, Frame, LineFiles, current, lock, open_files},
     record::Record,
     settings::Settings,
     sink::{Account, Call, Needs, Sink},
@@ -16,15 +16,12 @@ use crate::{
 
 /// The file.
 pub struct EveFile {
-    written: Mutex<Written>,
+    files: LineFiles,
+    /// Records so far.
+    records: Mutex<u64>,
     types: Types,
     held: Held,
     accounts: Accounts,
-}
-
-struct Written {
-    files: Files,
-    records: u64,
 }
 
 impl EveFile {
@@ -32,7 +29,8 @@ impl EveFile {
     pub fn open(place: &OutputDestination, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
         let files = open_files(place, Frame::Lines, settings, now_ns)?;
         Ok(Self {
-            written: Mutex::new(Written { files, records: 0 }),
+            files: LineFiles::new(files, settings),
+            records: Mutex::new(0),
             types: settings.eve,
             held: Held::default(),
             accounts: Accounts::default(),
@@ -68,10 +66,10 @@ impl Sink for EveFile {
     fn write(&self, record: &Record<'_>, call: &mut Call<'_>) {
         let mut lines = std::mem::take(call.scratch);
         // Counters include the records before them, so that they are formatted under the lock.
-        let mut written = None;
+        let mut counted = None;
         match *record {
             Record::Stats { facts, flows } if self.types.has(Types::STATS) => {
-                let file = lock(&self.written);
+                let records = lock(&self.records);
                 let stats = eve::Stats {
                     time_ns: call.now_ns,
                     uptime: facts.uptime,
@@ -79,39 +77,39 @@ impl Sink for EveFile {
                     bytes: facts.bytes,
                     dropped: facts.dropped,
                     flows,
-                    records: file.records,
+                    records: *records,
                 };
                 eve::push_stats(&mut lines, &stats);
-                written = Some(file);
+                counted = Some(records);
             }
             _ => self.push_record(&mut lines, record),
         }
         if !lines.is_empty() {
-            let mut written = written.unwrap_or_else(|| lock(&self.written));
-            written.records += current::lines(&lines);
-            self.accounts.push(&mut written.files, &lines, call);
+            let mut counted = counted.unwrap_or_else(|| lock(&self.records));
+            *counted += current::lines(&lines);
+            self.files.push(&self.accounts, &lines, call);
         }
         lines.clear();
         *call.scratch = lines;
     }
 
     fn flush(&self, call: &mut Call<'_>) {
-        self.accounts.flush(&mut lock(&self.written).files, call);
+        self.files.flush(&self.accounts, call);
     }
 
     fn flush_lines(&self, call: &mut Call<'_>) {
-        self.accounts.flush_lines(&mut lock(&self.written).files, call);
+        self.files.flush_lines(&self.accounts, call);
     }
 
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
-        lock(&self.written).files.finish_and_settle(now_ns, is_whole)
+        self.files.finish(now_ns, is_whole)
     }
 
     fn account(&self) -> Account {
-        lock(&self.written).files.account()
+        self.files.account()
     }
 
     fn folder(&self) -> Option<PathBuf> {
-        lock(&self.written).files.folder()
+        self.files.folder()
     }
 }

@@ -1,10 +1,10 @@
 //! `json` and `csv`: records as their subcommand prints them, in one file or on standard output.
 
-use std::{path::PathBuf, sync::Mutex};
+use std::path::PathBuf;
 
 use crate::{
     error::OutputError,
-    files::{Accounts, Files, Frame, lock, open_files},
+    files::{Accounts, Frame, LineFiles, open_files},
     record::{Record, TextForm},
     settings::Settings,
     sink::{Account, Call, Needs, Sink},
@@ -14,7 +14,7 @@ use crate::{
 /// The file.
 pub struct Lines {
     form: TextForm,
-    files: Mutex<Files>,
+    files: LineFiles,
     accounts: Accounts,
 }
 
@@ -30,7 +30,7 @@ impl Lines {
             TextForm::Json => Frame::Lines,
             TextForm::Csv => Frame::Header(settings.csv_header.clone()),
         };
-        let files = Mutex::new(open_files(place, frame, settings, now_ns)?);
+        let files = LineFiles::new(open_files(place, frame, settings, now_ns)?, settings);
         Ok(Self { form, files, accounts: Accounts::default() })
     }
 }
@@ -44,29 +44,29 @@ impl Sink for Lines {
         if let Record::Text(row) = record {
             let mut line = std::mem::take(call.scratch);
             row.push(self.form, &mut line);
-            self.accounts.push(&mut lock(&self.files), &line, call);
+            self.files.push(&self.accounts, &line, call);
             line.clear();
             *call.scratch = line;
         }
     }
 
     fn flush(&self, call: &mut Call<'_>) {
-        self.accounts.flush(&mut lock(&self.files), call);
+        self.files.flush(&self.accounts, call);
     }
 
     fn flush_lines(&self, call: &mut Call<'_>) {
-        self.accounts.flush_lines(&mut lock(&self.files), call);
+        self.files.flush_lines(&self.accounts, call);
     }
 
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
-        lock(&self.files).finish_and_settle(now_ns, is_whole)
+        self.files.finish(now_ns, is_whole)
     }
 
     fn account(&self) -> Account {
-        lock(&self.files).account()
+        self.files.account()
     }
 
     fn folder(&self) -> Option<PathBuf> {
-        lock(&self.files).folder()
+        self.files.folder()
     }
 }

@@ -96,7 +96,7 @@ impl Sink for Rows {
         let has_ended = rows.is_over || rows.writer.has_failed();
         let lost = if has_ended { rows.accepted.saturating_sub(readable) } else { 0 };
         let (removed_files, removed_bytes) = rows.writer.removed();
-        Account { accepted: rows.accepted, written, lost, removed_files, removed_bytes }
+        Account { accepted: rows.accepted, written, lost, slow: 0, removed_files, removed_bytes }
     }
 
     fn folder(&self) -> Option<PathBuf> {

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use tidewire::legible::legible;
@@ -14,7 +14,7 @@ use tidewire_exports::{
 use super::held::Held;
 use crate::{
     error::{Notify, OutputError, graver},
-    files::{Accounts, Files, Keeper, lock},
+    files::{Accounts, Files, Keeper, LineFiles},
     place::folder::Folder,
     record::Record,
     settings::Settings,
@@ -24,7 +24,7 @@ use crate::{
 /// The folder.
 pub struct ZeekLogs {
     form: Form,
-    logs: Box<[Mutex<Files>; Log::ALL.len()]>,
+    logs: Box<[LineFiles; Log::ALL.len()]>,
     held: Held,
     accounts: Accounts,
     notify: Notify,
@@ -42,9 +42,10 @@ impl ZeekLogs {
         let folder = Arc::new(folder);
         let names = Log::ALL.iter().map(|log| format!("{}.log", log.name()).into()).collect();
         let keeper = Keeper::new(&folder, names, settings);
-        let logs =
-            Log::ALL.map(|log| Mutex::new(Files::of_log(&folder, &shown, form, log, settings).kept_by(keeper.clone())));
-        logs.iter().try_for_each(|files| lock(files).check_free())?;
+        let logs = Log::ALL.map(|log| {
+            LineFiles::new(Files::of_log(&folder, &shown, form, log, settings).kept_by(keeper.clone()), settings)
+        });
+        logs.iter().try_for_each(|files| files.check_free())?;
         Ok(Self {
             form,
             logs: Box::new(logs),
@@ -59,7 +60,7 @@ impl ZeekLogs {
         let mut lines = std::mem::take(call.scratch);
         encode(&mut lines);
         if !lines.is_empty() {
-            self.accounts.push(&mut lock(&self.logs[log as usize]), &lines, call);
+            self.logs[log as usize].push(&self.accounts, &lines, call);
         }
         lines.clear();
         *call.scratch = lines;
@@ -109,30 +110,30 @@ impl Sink for ZeekLogs {
     }
 
     fn flush(&self, call: &mut Call<'_>) {
-        self.logs.iter().for_each(|files| self.accounts.flush(&mut lock(files), call));
+        self.logs.iter().for_each(|files| files.flush(&self.accounts, call));
     }
 
     fn flush_lines(&self, call: &mut Call<'_>) {
-        self.logs.iter().for_each(|files| self.accounts.flush_lines(&mut lock(files), call));
+        self.logs.iter().for_each(|files| files.flush_lines(&self.accounts, call));
     }
 
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
         let mut result = Ok(());
         for files in &*self.logs {
-            result = graver(result, lock(files).finish_and_settle(now_ns, is_whole), &self.notify);
+            result = graver(result, files.finish(now_ns, is_whole), &self.notify);
         }
         result
     }
 
     fn account(&self) -> Account {
         let mut all = Account::default();
-        self.logs.iter().for_each(|files| all.add(&lock(files).account()));
+        self.logs.iter().for_each(|files| all.add(&files.account()));
         // The logs have one keeper.
-        let Account { removed_files, removed_bytes, .. } = lock(&self.logs[0]).account();
+        let Account { removed_files, removed_bytes, .. } = self.logs[0].account();
         Account { removed_files, removed_bytes, ..all }
     }
 
     fn folder(&self) -> Option<PathBuf> {
-        lock(&self.logs[0]).folder()
+        self.logs[0].folder()
     }
 }

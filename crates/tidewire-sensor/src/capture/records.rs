@@ -27,6 +27,9 @@ use crate::{
 /// How often lines that were gathered are written while files are read.
 const FLUSH: Duration = Duration::from_millis(200);
 
+/// Bytes of lines that wait for a slow disk by default: those of 100,000 connections a second for 160 ms.
+const WAITING_BYTES: u64 = 8 << 20;
+
 /// When a file of a capture from interfaces is completed by default.
 const DAILY: Rotate = Rotate { bytes: None, ns: Some(86_400_000_000_000) };
 
@@ -183,6 +186,7 @@ impl RecordWriter {
                 records: account.accepted,
                 written_records: account.written,
                 lost_records: account.lost,
+                slow_records: account.slow,
                 removed_files: account.removed_files,
                 removed_bytes: account.removed_bytes,
             }
@@ -223,6 +227,8 @@ fn target(output: &OutputConfig, common: &Settings) -> Result<(Target, Settings)
     let settings = Settings {
         eve: types,
         rotate,
+        // Files can wait for a disk, interfaces cannot.
+        waiting_bytes: common.source.is_live.then_some(output.buffer_bytes.unwrap_or(WAITING_BYTES)),
         enterprise: output.enterprise,
         udp_rate: output.udp_rate.unwrap_or(UDP_RATE),
         keep: output.keep.as_deref().map_or(Ok(Keep::default()), str::parse).map_err(wrong)?,

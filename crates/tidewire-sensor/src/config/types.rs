@@ -72,6 +72,9 @@ pub struct OutputConfig {
     pub types: Vec<String>,
     /// When a file is completed and the next one begun, as `--rotate` has it.
     pub rotate: Option<String>,
+    /// Over interfaces, bytes of lines that wait for a slow disk.
+    #[serde(default)]
+    pub buffer_bytes: Option<u64>,
     /// Bounds of the files that are complete, as `--keep` has them.
     pub keep: Option<String>,
     /// The private enterprise number of our own elements of IPFIX.

@@ -13,7 +13,8 @@ fn of_queue(queue: &QueueStatus) -> BranchStatus {
 }
 
 fn of_output(output: &OutputStatus) -> BranchStatus {
-    let lost = by_reason([(reasons::FAILED, output.lost_records)]);
+    let failed = output.lost_records.saturating_sub(output.slow_records);
+    let lost = by_reason([(reasons::FAILED, failed), (reasons::SLOW, output.slow_records)]);
     // Rows of a file that cannot be read without its end count as lost.
     let delivered = output.written_records.min(output.records.saturating_sub(output.lost_records));
     BranchStatus::new(format!("output.{}", output.name), "records", [output.records, delivered], lost)

@@ -14,6 +14,8 @@ pub mod reasons {
     pub const SLOW_READERS: &str = "slow_readers";
     /// An output could not be written.
     pub const FAILED: &str = "failed";
+    /// An output's disk or reader was slower than its records came.
+    pub const SLOW: &str = "slow";
     /// Packets that a recording had no room for, or could not write.
     pub const SHED: &str = "shed";
     /// Packets beyond a recording's cutoff.

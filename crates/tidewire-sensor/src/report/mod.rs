@@ -138,6 +138,9 @@ pub struct OutputStatus {
     /// Of these, records that are lost; others wait in memory.
     #[serde(default)]
     pub lost_records: u64,
+    /// Of the lost ones, records that came faster than the disk, or the reader of a pipe, took them.
+    #[serde(default)]
+    pub slow_records: u64,
     /// Complete files that were removed to keep within bounds.
     #[serde(default)]
     pub removed_files: u64,

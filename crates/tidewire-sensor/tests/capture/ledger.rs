@@ -31,7 +31,7 @@ impl Emit for Half {
 
 fn output(name: &str, to: String) -> OutputConfig {
     let (types, rotate, keep, enterprise, udp_rate) = (Vec::new(), None, None, None, None);
-    OutputConfig { name: name.into(), to, types, rotate, keep, enterprise, udp_rate }
+    OutputConfig { name: name.into(), to, types, rotate, buffer_bytes: None, keep, enterprise, udp_rate }
 }
 
 /// A capture with all branches, one output of which cannot be written.

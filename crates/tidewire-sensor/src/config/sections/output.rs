@@ -18,7 +18,7 @@ use crate::config::{
 };
 
 /// The keys of an output.
-pub const OUTPUT: &[&str] = &["to", "types", "rotate", "keep", "enterprise", "udp-rate"];
+pub const OUTPUT: &[&str] = &["to", "types", "rotate", "keep", "buffer", "enterprise", "udp-rate"];
 
 /// Most outputs of a sensor: each record passes all of them.
 const OUTPUTS_MAX: usize = 16;
@@ -39,6 +39,7 @@ pub struct Output {
     pub types: Vec<(String, Range<usize>)>,
     pub rotate: Option<(String, Range<usize>)>,
     pub keep: Option<(String, Range<usize>)>,
+    pub buffer: Option<u64>,
     pub enterprise: Option<(u32, Range<usize>)>,
     pub udp_rate: Option<(u32, Range<usize>)>,
 }
@@ -71,6 +72,7 @@ impl Sections<'_, '_> {
                 let bounds = this.document.string(key, value, "\"size=10G,age=30d\"");
                 output.keep = bounds.map(|bounds| (bounds, value.span()));
             }
+            "buffer" => output.buffer = this.document.size(key, value, 64 << 10, 1 << 40),
             "enterprise" => {
                 let number = this.document.whole(key, value, 1, u32::MAX.into());
                 output.enterprise = number.map(|number| (number as u32, value.span()));
@@ -220,6 +222,7 @@ impl Sections<'_, '_> {
                 to,
                 types: output.types.into_iter().map(|(name, _)| name).collect(),
                 rotate: output.rotate.map(|(limits, _)| limits),
+                buffer_bytes: output.buffer,
                 keep: output.keep.map(|(bounds, _)| bounds),
                 enterprise: output.enterprise.map(|(number, _)| number),
                 udp_rate: output.udp_rate.map(|(rate, _)| rate),
