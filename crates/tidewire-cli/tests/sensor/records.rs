@@ -38,7 +38,8 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         match entry.path() {
             path if path.is_dir() => found.extend(contents(&path)),
-            path => found.push((path.clone(), fs::read(&path).expect("a file"))),
+            // One that gets its final name meanwhile is found the next time.
+            path => found.extend(fs::read(&path).ok().map(|bytes| (path, bytes))),
         }
     }
     found.sort();
