@@ -261,5 +261,5 @@ fn texts_of_events_are_quoted_if_need_be() {
         header.split(',').take(6).collect::<Vec<_>>(),
         ["start_time", "end_time", "sensor", "severity", "analyzer", "kind"]
     );
-    assert_eq!(line, "T,T,\"a,b\",,scan.x,\"a \"\"b\"\"\",0,,,,,,,0,\n");
+    assert_eq!(line, "T,T,\"a,b\",,scan.x,\"a \"\"b\"\"\",0,,,,,,,0,,\n");
 }
