@@ -14,6 +14,8 @@ use std::{
     time::Duration,
 };
 
+use tidewire_types::counted;
+
 use super::{Accounts, Files, current, locking::lock};
 use crate::{
     error::OutputError,
@@ -212,7 +214,8 @@ impl Behind {
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.has_ended = true;
         state.ended.take().unwrap_or_else(|| {
-            Err(OutputError::Write(format!("a disk or reader did not take {} records in time", state.lines)))
+            let records = counted(state.lines, "record", "records");
+            Err(OutputError::Write(format!("a disk or reader did not take {records} in time")))
         })
     }
 }
@@ -300,7 +303,7 @@ mod tests {
         let stalled = lock(&files.files);
         files.push(&Accounts::default(), b"line\n", &mut Call::at(1, &mut Vec::new()));
         let said = files.finish(2, true).unwrap_err().to_string();
-        assert!(said.contains("did not take 1 records in time"), "{said}");
+        assert!(said.contains("did not take 1 record in time"), "{said}");
         let account = files.account();
         assert_eq!((account.accepted, account.written, account.lost), (1, 0, 1));
         drop(stalled);
