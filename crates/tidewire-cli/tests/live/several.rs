@@ -22,6 +22,15 @@ fn bridge() {
     ip("link set br0 up");
 }
 
+/// `RetransSegs` of the calling thread's namespace (Linux, net/ipv4/proc.c; RFC 4022).
+fn retransmitted_segments() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/net/snmp").expect("counters");
+    let mut tcp = text.lines().filter_map(|line| line.strip_prefix("Tcp: ")).map(str::split_whitespace);
+    let (names, values) = (tcp.next().expect("names"), tcp.next().expect("values"));
+    let (_, value) = names.zip(values).find(|(name, _)| *name == "RetransSegs").expect("a counter");
+    value.parse().expect("a number")
+}
+
 fn http(records: &[Value]) -> Vec<&Value> {
     records.iter().filter(|record| record["server"]["port"] == 80).collect()
 }
@@ -42,15 +51,17 @@ fn a_packet_at_a_bridge_and_its_port_counts_once() {
         let ended = run(&["-i", "any"]);
         let (ledger, records) = (ended.ledger(), ended.records());
         assert_eq!(http(&records).len(), 5, "{records:?}");
+        let mut retransmitted = 0;
         for flow in http(&records) {
-            assert_eq!(
-                (&flow["retransmitted_bytes_s2c"], &flow["missing_bytes_s2c"]),
-                (&0.into(), &0.into()),
-                "{flow}"
-            );
+            assert_eq!(flow["missing_bytes_s2c"], 0, "{flow}");
+            let again = flow["retransmitted_bytes_s2c"].as_u64().expect("a number");
             let payload = flow["payload_bytes_s2c"].as_u64().expect("a number");
-            assert!((1 << 20..(1 << 20) + 1_000).contains(&payload), "{flow}");
+            assert!((1 << 20..(1 << 20) + 1_000).contains(&(payload - again)), "{flow}");
+            retransmitted += again;
         }
+        // On a busy machine, the server retransmits (RFC 8985 section 7); its kernel counts those segments.
+        let most = rig.there(retransmitted_segments) * 1_460;
+        assert!(retransmitted <= most, "{retransmitted} bytes retransmitted, at most {most}: {records:?}");
         let copies = ledger["duplicate"].as_u64().expect("a number");
         let tracked = ledger["tracked"].as_u64().unwrap_or(0) + ledger["beyond_cutoff"].as_u64().unwrap_or(0);
         assert!(copies >= tracked * 9 / 10, "{copies} copies of {tracked}");
