@@ -1,26 +1,31 @@
 //! Reads options from a TOML file: each key becomes the command line option of the same name, with the same meaning.
 
-use std::{ffi::OsString, ops::Range, path::Path};
+use std::{ffi::OsString, path::Path};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::Resettable, parser::ValueSource};
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use tidewire_config::{Document, Key, Value, nearest, quoted};
+use toml::de::{DeTable, DeValue};
 
-use crate::{error::CliError, text_file};
+use crate::{
+    error::{CliError, notify},
+    text_file,
+};
 
 /// A configuration file that is converted to options of one subcommand.
 struct File<'a> {
-    name: String,
-    text: &'a str,
+    document: Document<'a>,
     program: &'a Command,
     command: &'a Command,
     given: &'a ArgMatches,
+    /// The words of its options.
+    arguments: Vec<OsString>,
 }
 
 /// The arguments that a configuration file adds for `command` of `program`. Options in `given`, the command line, override
 /// them.
+///
+/// # Errors
+/// The last mistake of the file; those before it are printed.
 pub fn arguments(
     path: &Path,
     program: &Command,
@@ -29,60 +34,57 @@ pub fn arguments(
 ) -> Result<Vec<OsString>, CliError> {
     let name = path.display().to_string();
     let text = text_file::read_text(path, text_file::CONFIG_BYTES_MAX)?;
-    let table = DeTable::parse(&text).map_err(|error| {
-        let (line, column) = place(&text, error.span());
-        CliError::Usage(format!("{name}: line {line}, column {column}: {}", error.message()))
-    })?;
-    let file = File { name, text: &text, program, command, given };
-    let mut arguments = Vec::new();
-    for (key, value) in table.get_ref().iter() {
+    let mut file = File { document: Document::new(&text, &name), program, command, given, arguments: Vec::new() };
+    let table = file.document.parse();
+    for (key, value) in table.get_ref() {
         let of_command = program.find_subcommand(key.get_ref().as_ref());
         match (value.get_ref(), of_command) {
-            (DeValue::Table(table), Some(owner)) => file.table(owner, table, &mut arguments)?,
-            _ => file.top(key, value, &mut arguments)?,
+            (DeValue::Table(table), Some(owner)) => file.table(owner, table),
+            _ => file.top(key, value),
         }
     }
-    Ok(arguments)
+    let mut mistakes = file.document.finish().mistakes;
+    match mistakes.pop() {
+        None => Ok(file.arguments),
+        Some(last) => {
+            mistakes.iter().for_each(notify);
+            Err(CliError::Usage(last.to_string()))
+        }
+    }
 }
 
 impl File<'_> {
     /// Converts the keys of a subcommand's table.
-    fn table(&self, owner: &Command, table: &DeTable<'_>, into: &mut Vec<OsString>) -> Result<(), CliError> {
-        for (key, value) in table.iter() {
+    fn table(&mut self, owner: &Command, table: &DeTable<'_>) {
+        for (key, value) in table {
             let Some(argument) = find(owner, key.get_ref()) else {
-                let message = format!("'{}' has no option '{}'", owner.get_name(), key.get_ref());
-                return Err(self.wrong(key.span(), &(message + &meant(owner, key.get_ref()))));
+                let message = format!("'{}' has no option '{}'", owner.get_name(), quoted(key.get_ref()));
+                self.document.wrong(&key.span(), message, meant(owner, key.get_ref()));
+                continue;
             };
-            let words = self.words(argument, key, value)?;
-            if owner.get_name() == self.command.get_name() {
-                self.add(argument, words, into);
+            if let Some(words) = self.words(argument, key, value)
+                && owner.get_name() == self.command.get_name()
+            {
+                self.add(argument, words);
             }
         }
-        Ok(())
     }
 
     /// Converts a key outside of tables, which applies to every subcommand with that option.
-    fn top(
-        &self,
-        key: &Spanned<std::borrow::Cow<'_, str>>,
-        value: &Spanned<DeValue<'_>>,
-        into: &mut Vec<OsString>,
-    ) -> Result<(), CliError> {
+    fn top(&mut self, key: &Key<'_>, value: &Value<'_>) {
         let ours = find(self.command, key.get_ref());
         let known = ours.or_else(|| self.program.get_subcommands().find_map(|other| find(other, key.get_ref())));
         let Some(argument) = known else {
-            let message = format!("unknown option '{}'", key.get_ref());
-            return Err(self.wrong(key.span(), &(message + &meant(self.command, key.get_ref()))));
+            let message = format!("unknown option '{}'", quoted(key.get_ref()));
+            return self.document.wrong(&key.span(), message, meant(self.command, key.get_ref()));
         };
-        let words = self.words(argument, key, value)?;
-        if let Some(argument) = ours {
-            self.add(argument, words, into);
+        if let (Some(words), Some(argument)) = (self.words(argument, key, value), ours) {
+            self.add(argument, words);
         }
-        Ok(())
     }
 
     /// Adds the words of a key unless the command line has the option, or the one that undoes it.
-    fn add(&self, argument: &Arg, words: Vec<OsString>, into: &mut Vec<OsString>) {
+    fn add(&mut self, argument: &Arg, words: Vec<OsString>) {
         let given = |id: &str| {
             let known = self.command.get_arguments().any(|argument| argument.get_id() == id);
             known && self.given.value_source(id) == Some(ValueSource::CommandLine)
@@ -101,76 +103,65 @@ impl File<'_> {
             .get_arguments()
             .any(|other| given(other.get_id().as_str()) && (excludes(argument, other) || excludes(other, argument)));
         if names_none || (!given(id) && !given(&undo(id)) && !is_excluded) {
-            into.extend(words);
+            self.arguments.extend(words);
         }
     }
 
-    /// Converts a key and its value to words of a command line, and parses them, so that an error has the position of the
-    /// value.
-    fn words(
-        &self,
-        argument: &Arg,
-        key: &Spanned<std::borrow::Cow<'_, str>>,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<Vec<OsString>, CliError> {
+    /// Converts a key and its value to words of a command line, and parses them, so that a mistake has the position of the
+    /// value. `None`: it is noted.
+    fn words(&mut self, argument: &Arg, key: &Key<'_>, value: &Value<'_>) -> Option<Vec<OsString>> {
         let many = matches!(argument.get_action(), ArgAction::Append) || argument.is_positional();
-        let mut words = Vec::new();
         match value.get_ref() {
-            DeValue::Array(items) if values_of(argument) > 1 => return self.several(argument, key, value, items),
+            DeValue::Array(items) if values_of(argument) > 1 => self.several(argument, key, value, items),
             _ if values_of(argument) > 1 => {
                 let message = format!("'{}' wants an array of {} values", key.get_ref(), values_of(argument));
-                return Err(self.wrong(value.span(), &message));
+                self.wrong(value, message)
             }
             DeValue::Array(items) if many => {
-                for item in items {
-                    words.extend(self.word(argument, key, item)?);
-                }
+                // Each, so that all mistakes are noted.
+                let words: Vec<_> = items.iter().map(|item| self.word(argument, key, item)).collect();
+                words.into_iter().collect::<Option<Vec<_>>>().map(|words| words.into_iter().flatten().collect())
             }
-            _ => words.extend(self.word(argument, key, value)?),
+            _ => self.word(argument, key, value).map(|word| word.into_iter().collect()),
         }
-        Ok(words)
     }
 
     /// Converts an option with several values: each is a separate word.
     fn several(
-        &self,
+        &mut self,
         argument: &Arg,
-        key: &Spanned<std::borrow::Cow<'_, str>>,
-        value: &Spanned<DeValue<'_>>,
-        items: &[Spanned<DeValue<'_>>],
-    ) -> Result<Vec<OsString>, CliError> {
+        key: &Key<'_>,
+        value: &Value<'_>,
+        items: &[Value<'_>],
+    ) -> Option<Vec<OsString>> {
         let wanted = values_of(argument);
         if items.len() != wanted {
             let message = format!("'{}' wants {wanted} values, not {}", key.get_ref(), items.len());
-            return Err(self.wrong(value.span(), &message));
+            return self.wrong(value, message);
         }
         let mut words = vec![format!("--{}", key.get_ref()).into()];
         for item in items {
             words.push(match item.get_ref() {
                 DeValue::String(text) => text.to_string().into(),
                 DeValue::Integer(number) => number.to_string().into(),
-                _ => return Err(self.wrong(item.span(), &format!("'{}' wants texts and numbers", key.get_ref()))),
+                _ => return self.wrong(item, format!("'{}' wants texts and numbers", key.get_ref())),
             });
         }
-        Ok(words)
+        Some(words)
     }
 
-    fn word(
-        &self,
-        argument: &Arg,
-        key: &Spanned<std::borrow::Cow<'_, str>>,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<Option<OsString>, CliError> {
+    /// Converts one value. A switch that is off has no word.
+    fn word(&mut self, argument: &Arg, key: &Key<'_>, value: &Value<'_>) -> Option<Option<OsString>> {
         let name = key.get_ref();
         let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
         let text = match value.get_ref() {
-            DeValue::Boolean(on) if is_switch => return Ok(on.then(|| format!("--{name}").into())),
-            _ if is_switch => return Err(self.wrong(value.span(), &format!("'{name}' is true or false"))),
+            DeValue::Boolean(on) if is_switch => return Some(on.then(|| format!("--{name}").into())),
+            _ if is_switch => return self.wrong(value, format!("'{name}' is true or false")),
             DeValue::String(text) => text.to_string(),
             DeValue::Integer(number) => number.to_string(),
             DeValue::Float(number) => number.to_string(),
-            DeValue::Boolean(_) => return Err(self.wrong(value.span(), &format!("'{name}' wants a value"))),
-            _ => return Err(self.wrong(value.span(), &format!("'{name}' wants one value"))),
+            DeValue::Boolean(_) => return self.wrong(value, format!("'{name}' wants a value")),
+            _ => return self.wrong(value, format!("'{name}' wants one value")),
         };
         let word = if argument.is_positional() { text } else { format!("--{name}={text}") };
         // Parses a command with this option only: any error is about this value.
@@ -180,14 +171,15 @@ impl File<'_> {
         if let Err(error) = alone.try_get_matches_from([&word]) {
             let message = error.to_string();
             let message = message.lines().next().unwrap_or_default();
-            return Err(self.wrong(value.span(), message.strip_prefix("error: ").unwrap_or(message)));
+            return self.wrong(value, message.strip_prefix("error: ").unwrap_or(message));
         }
-        Ok(Some(word.into()))
+        Some(Some(word.into()))
     }
 
-    fn wrong(&self, span: Range<usize>, message: &str) -> CliError {
-        let (line, column) = place(self.text, Some(span));
-        CliError::Usage(format!("{}: line {line}, column {column}: {message}", self.name))
+    /// Notes a mistake in a value.
+    fn wrong<T>(&mut self, value: &Value<'_>, message: impl Into<String>) -> Option<T> {
+        self.document.wrong(&value.span(), message, "");
+        None
     }
 }
 
@@ -207,10 +199,10 @@ fn values_of(argument: &Arg) -> usize {
 
 /// A suggestion for an unknown name.
 fn meant(command: &Command, name: &str) -> String {
-    let hyphened = name.replace('_', "-");
-    match find(command, &hyphened) {
-        Some(_) => format!(": did you mean '{hyphened}'?"),
-        None => format!("; see tidewire {} --help", command.get_name()),
+    let known = command.get_arguments().filter_map(Arg::get_long).filter(|long| find(command, long).is_some());
+    match nearest(name, known) {
+        Some(meant) => format!("did you mean '{meant}'?"),
+        None => format!("see tidewire {} --help", command.get_name()),
     }
 }
 
@@ -247,13 +239,4 @@ fn undo_switches(command: Command) -> Command {
         let undo = Arg::new(undo(&id)).long(undoing(&long)).action(ArgAction::SetTrue).hide(true);
         command.arg(undo.overrides_with(id))
     })
-}
-
-/// Line and column, from 1, of an offset in the text.
-fn place(text: &str, span: Option<Range<usize>>) -> (usize, usize) {
-    let at = span.map_or(0, |span| span.start).min(text.len());
-    let before = text.get(..at).unwrap_or_default();
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    (line, column)
 }

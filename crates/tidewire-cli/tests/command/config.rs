@@ -42,8 +42,9 @@ fn mistakes_in_the_configuration_file_are_placed() {
     let bench = Bench::new();
     let capture = bench.file("mixed.pcap", mixed().bytes());
     let cases = [
-        ("chunk-sice = '1K'", "line 1, column 1: unknown option 'chunk-sice'; see tidewire flows --help"),
-        ("chunk_size = '1K'", "unknown option 'chunk_size': did you mean 'chunk-size'?"),
+        ("chunk-sice = '1K'", "line 1, column 1: unknown option 'chunk-sice'; did you mean 'chunk-size'?"),
+        ("chunk_size = '1K'", "unknown option 'chunk_size'; did you mean 'chunk-size'?"),
+        ("zebra = 1", "line 1, column 1: unknown option 'zebra'; see tidewire flows --help"),
         ("\n  overlap = '64Q'", "line 2, column 13: "),
         ("workers = ", "line 1, column "),
         ("[flows]\ndigest = 'sha256'", "line 2, column 1: 'flows' has no option 'digest'"),
@@ -60,6 +61,23 @@ fn mistakes_in_the_configuration_file_are_placed() {
     }
     let (message, code) = complaint(&["flows", &capture, "--config", "/nonexistent.toml"]);
     assert!(message.contains("cannot read") && code == 2);
+}
+
+#[test]
+fn every_mistake_of_a_configuration_file_is_named() {
+    let bench = Bench::new();
+    let capture = bench.file("mixed.pcap", mixed().bytes());
+    let text = "workers = 'many'\nouter = 1\nzebra = 1\ntop = \n[flows]\ndigest = 'md5'\nlimit = [1, 2]\n";
+    let config = bench.file("wrong.toml", text.as_bytes());
+    let (message, code) = complaint(&["flows", &capture, "--config", &config]);
+    let places: Vec<&str> = message
+        .lines()
+        .filter_map(|line| line.split_once("wrong.toml: line "))
+        .filter_map(|(_, rest)| rest.split_once(','))
+        .map(|(line, _)| line)
+        .collect();
+    // Mistakes of the language come first.
+    assert_eq!((places, code), (vec!["4", "1", "2", "3", "6", "7"], 2), "{message}");
 }
 
 /// Every option that the help of a subcommand names is known to the configuration file, where a value that fits none

@@ -28,6 +28,7 @@ use tidewire_testing::InTime as _;
 /// Floors of the house. A crate may depend on crates of lower floors only.
 const FLOORS: &[(&str, u32)] = &[
     ("tidewire-testing", 0),
+    ("tidewire-config", 1),
     ("tidewire-patterns", 2),
     ("tidewire-types", 0),
     ("tidewire-outputs", 6),

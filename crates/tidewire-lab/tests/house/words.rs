@@ -55,6 +55,7 @@ const CLEAN: &[&str] = &[
     "tidewire-archive",
     "tidewire-bench",
     "tidewire-cli",
+    "tidewire-config",
     "tidewire-core",
     "tidewire-delivery",
     "tidewire-ebpf",

@@ -1,9 +1,7 @@
 //! Configuration of a sensor. docs/sensor.md has every key.
 
 mod doubt;
-mod mistake;
 mod outside;
-mod read;
 mod sections;
 mod sums;
 mod system;
@@ -11,19 +9,18 @@ mod types;
 
 use std::path::PathBuf;
 
-use toml::de::DeTable;
+use tidewire_config::{Document, Mistakes};
 
 use crate::{QUEUES_SOCKET, events::EventsSettings};
 
 pub use doubt::Doubt;
-pub use mistake::Mistake;
-use read::Document;
 pub use sections::DIRECTORY;
 pub use sections::OWN_NAMES;
 use sections::{Places, Sections};
 pub(crate) use sums::PACKET_QUEUE_BYTES_MIN;
 pub use sums::{PROCESSES_MAX, QUEUES_MAX, member_name, queue_of};
 pub use system::{Machine, System};
+pub use tidewire_config::Mistake;
 pub use types::{
     AnalyzerConfig, CaptureConfig, CaptureInput, ClassConfig, Distribution, OutputConfig, QueueConfig, RecordConfig,
     RecordsConfig, Restart, SensorConfig, SlowReaders, SpoolConfig, Unit,
@@ -96,31 +93,18 @@ pub fn examine(text: &str, name: &str, given: &Overrides, system: &dyn System) -
             sections.document.wrong_at(None, what, "is it the right file?");
             None
         }
-        false => Some(completed(&mut sections, text, given)),
+        false => Some(completed(&mut sections, given)),
     };
-    let Document { mut mistakes, of_language, warnings, more, .. } = sections.document;
+    let Mistakes { mistakes, warnings } = sections.document.finish();
     let is_right = mistakes.is_empty();
-    // Mistakes of the language first, which may cause others; then by line and column; what has no place comes last.
-    if let Some(others) = mistakes.get_mut(of_language..) {
-        others.sort_by_key(|mistake| mistake.place.unwrap_or((usize::MAX, 0)));
-    }
-    if more > 0 {
-        let what = format!("{more} more mistakes are not listed");
-        mistakes.push(Mistake { file: name.to_owned(), place: None, what, instead: String::new() });
-    }
     Examined { config: config.filter(|_| is_right), mistakes, warnings }
 }
 
 /// Of `sockaddr_un` (unix(7)), without the byte that ends it.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Overrides) -> SensorConfig {
-    let (table, errors) = DeTable::parse_recoverable(text);
-    for error in errors {
-        let span = error.span().unwrap_or_default();
-        sections.document.wrong(&span, error.message().to_owned(), "");
-    }
-    sections.document.of_language = sections.document.mistakes.len();
+fn completed(sections: &mut Sections<'_, '_>, given: &Overrides) -> SensorConfig {
+    let table = sections.document.parse();
     let (mut sensor, mut capture) = (sections::Sensor::default(), sections::Capture::default());
     let (mut queues, mut analyzers) = (Vec::new(), Vec::new());
     let mut events = sections::AllEvents::default();
@@ -198,7 +182,7 @@ fn read(
     events: Option<&EventsSettings>,
     inline: Option<&tidewire_analyzers::Settings>,
 ) -> Vec<PathBuf> {
-    let mut read = vec![PathBuf::from(document.name)];
+    let mut read = vec![PathBuf::from(document.name())];
     if let CaptureInput::Files(files) = &capture.input {
         read.extend(
             files.iter().map(|file| if file.as_os_str() == "-" { "/proc/self/fd/0".into() } else { file.clone() }),

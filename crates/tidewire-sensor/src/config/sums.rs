@@ -1,12 +1,12 @@
 //! Checks of the whole configuration: queues that are not there, too many readers, memory that does not fit.
 
 use std::{ops::Range, path::Path, time::Duration};
+use tidewire_config::{nearest, quoted};
 
 use tidewire_types::Binary;
 
 use super::{
     doubt::Doubt,
-    mistake::{nearest, quoted},
     sections::{Analyzer, Capture, Hold, Queue, Sections},
     types::{
         AnalyzerConfig, CaptureConfig, CaptureInput, Distribution, QueueConfig, RecordConfig, Restart, SlowReaders,

@@ -1,13 +1,10 @@
 //! `[analyzer.NAME]`
 
+use tidewire_config::{Entry, Value, quoted};
 use toml::de::DeValue;
 
 use super::common::{Sections, quoted_lines};
-use crate::config::{
-    mistake::quoted,
-    read::{Entry, Value},
-    types::Restart,
-};
+use crate::config::types::Restart;
 
 /// Parts and analyzers of the sensor itself: the status, the log and events have their names.
 pub const OWN_NAMES: &[&str] = &["capture", "events", "spool", "tidewire", "anomaly", "match", "scan"];

@@ -1,9 +1,9 @@
 //! `[capture]`
 
 use std::ops::Range;
+use tidewire_config::Value;
 
 use super::common::Sections;
-use crate::config::read::Value;
 
 /// Its keys.
 pub const CAPTURE: &[&str] =

@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+use tidewire_config::{Document, Entry, Value, quoted};
 
 use toml::{
     Spanned,
@@ -14,12 +15,7 @@ use toml::{
 };
 
 use super::keys::{RECORD, RECORDS};
-use crate::config::{
-    doubt::Doubt,
-    mistake::quoted,
-    read::{Document, Entry, Value},
-    system::System,
-};
+use crate::config::{doubt::Doubt, system::System};
 
 /// Places of values, by names such as `queue.web.memory`.
 pub type Places = BTreeMap<String, Range<usize>>;

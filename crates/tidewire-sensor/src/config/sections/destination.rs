@@ -1,6 +1,7 @@
 //! `[destination.NAME]`
 
 use std::{ops::Range, path::PathBuf, time::Duration};
+use tidewire_config::{Entry, Value, quoted};
 
 use tidewire_delivery::{
     CollectorSettings, DestinationSettings, FolderSettings, KafkaSettings, KafkaTls, To, kafka, keys::Places,
@@ -11,10 +12,6 @@ use toml::de::{DeTable, DeValue};
 use super::{
     common::{Sections, TIME_MAX},
     inline::SEVERITIES,
-};
-use crate::config::{
-    mistake::quoted,
-    read::{Entry, Value},
 };
 
 /// The keys of every destination.

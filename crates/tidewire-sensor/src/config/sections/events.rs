@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+use tidewire_config::{Entry, Value, quoted};
 
 use tidewire_analyzers::Settings;
 use tidewire_delivery::DestinationSettings;
@@ -15,11 +16,7 @@ use toml::de::DeValue;
 
 use super::common::Sections;
 use crate::{
-    config::{
-        mistake::quoted,
-        read::{Entry, Value},
-        types::SpoolConfig,
-    },
+    config::types::SpoolConfig,
     events::{EventsSettings, KindSettings},
 };
 

@@ -4,12 +4,12 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+use tidewire_config::Value;
 
 use tidewire_analyzers::{AnomalySettings, MatchSettings, ScanSettings, Settings};
 use tidewire_events::{Severity, limits::EXCERPT_BYTES_MAX};
 
 use super::common::{Sections, TIME_MAX, quoted_lines};
-use crate::config::read::Value;
 
 /// The keys of each table.
 const INLINE: &[&str] = &["anomaly", "match", "scan"];

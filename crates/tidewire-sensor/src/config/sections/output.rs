@@ -5,17 +5,14 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+use tidewire_config::{Entry, Value, nearest, quoted};
 
 use tidewire_exports::{eve, ipfix};
 use tidewire_outputs::{ACTIVE_TIMEOUT, Keep, OutputDestination, OutputOption, Rotate, Target, place::overlap};
 use tidewire_protocols::CUTOFF_BYTES;
 
 use super::{common::Sections, keys::RECORDS};
-use crate::config::{
-    mistake::{nearest, quoted},
-    read::{Entry, Value},
-    types::{OutputConfig, RecordsConfig},
-};
+use crate::config::types::{OutputConfig, RecordsConfig};
 
 /// The keys of an output.
 pub const OUTPUT: &[&str] = &["to", "types", "rotate", "keep", "buffer", "enterprise", "udp-rate"];

@@ -1,14 +1,12 @@
 //! `[queue.NAME]`
 
 use std::time::Duration;
+use tidewire_config::{Entry, Value};
 
 use toml::de::DeValue;
 
 use super::common::Sections;
-use crate::config::{
-    read::{Entry, Value},
-    types::{ClassConfig, Distribution, Unit},
-};
+use crate::config::types::{ClassConfig, Distribution, Unit};
 
 /// Sets of queues have at most so many.
 const COUNT_MAX: usize = 64;

@@ -1,6 +1,7 @@
 //! `[record]`
 
 use std::{path::Path, time::Duration};
+use tidewire_config::{Value, items, nearest, quoted};
 
 use tidewire_analyzers::SCAN_KINDS;
 use tidewire_archive::Compression;
@@ -10,11 +11,7 @@ use tidewire_types::Share;
 
 use super::{common::Sections, keys::RECORD};
 use crate::{
-    config::{
-        mistake::{nearest, quoted},
-        read::{Value, items},
-        types::{CaptureConfig, CaptureInput, RecordConfig},
-    },
+    config::types::{CaptureConfig, CaptureInput, RecordConfig},
     events::EventsSettings,
 };
 

@@ -1,11 +1,11 @@
 //! `[sensor]`
 
 use std::{path::PathBuf, time::Duration};
+use tidewire_config::Value;
 
 use toml::de::DeValue;
 
 use super::common::Sections;
-use crate::config::read::Value;
 
 /// Its keys.
 pub const SENSOR: &[&str] = &["directory", "metrics", "users", "stop"];

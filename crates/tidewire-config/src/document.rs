@@ -8,32 +8,78 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::mistake::{Mistake, nearest, place, quoted};
+use crate::mistake::{Mistake, nearest, place, quoted};
 
 /// Mistakes that are kept: the rest are counted.
 const MISTAKES_MAX: usize = 100;
 
 /// A document that is being read.
 pub struct Document<'a> {
-    pub name: &'a str,
-    pub text: &'a str,
-    pub mistakes: Vec<Mistake>,
+    name: &'a str,
+    text: &'a str,
+    mistakes: Vec<Mistake>,
     /// How many of them, the first ones, are mistakes of the language.
-    pub of_language: usize,
-    pub warnings: Vec<Mistake>,
-    /// Mistakes beyond [`MISTAKES_MAX`].
-    pub more: usize,
+    of_language: usize,
+    warnings: Vec<Mistake>,
+    /// Mistakes that were looked at, at most [`MISTAKES_MAX`]: a place costs time in the length of the text.
+    placed: usize,
+    /// Those beyond.
+    more: usize,
 }
 
-/// A value, and where it is.
+/// Result of reading a document.
+#[derive(Clone, Debug, Default)]
+pub struct Mistakes {
+    /// Those of the language first, which may cause others; then by line and column; those without a place come last.
+    pub mistakes: Vec<Mistake>,
+    /// Unusual settings, which may be meant.
+    pub warnings: Vec<Mistake>,
+}
+
+/// A key with its place.
+pub type Key<'v> = Spanned<Cow<'v, str>>;
+
+/// A value with its place.
 pub type Value<'v> = Spanned<DeValue<'v>>;
 
 /// A key and its value.
-pub type Entry<'v> = (&'v Spanned<Cow<'v, str>>, &'v Value<'v>);
+pub type Entry<'v> = (&'v Key<'v>, &'v Value<'v>);
 
 impl<'a> Document<'a> {
+    /// A document of this text. `name`: the file's, for messages.
+    #[must_use]
     pub fn new(text: &'a str, name: &'a str) -> Self {
-        Self { name, text, mistakes: Vec::new(), of_language: 0, warnings: Vec::new(), more: 0 }
+        Self { name, text, mistakes: Vec::new(), of_language: 0, warnings: Vec::new(), placed: 0, more: 0 }
+    }
+
+    /// The name of the file.
+    #[must_use]
+    pub fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// Parses the text. Mistakes of the language are noted, and the table has the entries that are right.
+    pub fn parse(&mut self) -> Spanned<DeTable<'a>> {
+        let (table, errors) = DeTable::parse_recoverable(self.text);
+        for error in errors {
+            self.wrong(&error.span().unwrap_or_default(), error.message().to_owned(), "");
+        }
+        self.of_language = self.mistakes.len();
+        table
+    }
+
+    /// The mistakes and warnings, in order. Of more than 100 mistakes the rest are counted in a last one.
+    #[must_use]
+    pub fn finish(self) -> Mistakes {
+        let Self { name, mut mistakes, of_language, warnings, more, .. } = self;
+        if let Some(others) = mistakes.get_mut(of_language..) {
+            others.sort_by_key(|mistake| mistake.place.unwrap_or((usize::MAX, 0)));
+        }
+        if more > 0 {
+            let what = format!("{more} more mistakes are not listed");
+            mistakes.push(Mistake { file: name.to_owned(), place: None, what, instead: String::new() });
+        }
+        Mistakes { mistakes, warnings }
     }
 
     fn note(&self, span: Option<&Range<usize>>, what: impl Into<String>, instead: impl Into<String>) -> Mistake {
@@ -46,12 +92,18 @@ impl<'a> Document<'a> {
         self.wrong_at(Some(span), what, instead);
     }
 
-    /// Notes a mistake that may have no place.
+    /// Notes a mistake that may have no place. On a line with a mistake of the language it follows from that one, and is left out.
     pub fn wrong_at(&mut self, span: Option<&Range<usize>>, what: impl Into<String>, instead: impl Into<String>) {
-        if self.mistakes.len() < MISTAKES_MAX {
-            self.mistakes.push(self.note(span, what, instead));
-        } else {
+        if self.placed >= MISTAKES_MAX {
             self.more += 1;
+            return;
+        }
+        self.placed += 1;
+        let mistake = self.note(span, what, instead);
+        let line = |mistake: &Mistake| mistake.place.map(|(line, _)| line);
+        let of_language = self.mistakes.iter().take(self.of_language);
+        if line(&mistake).is_none() || !of_language.map(line).any(|other| other == line(&mistake)) {
+            self.mistakes.push(mistake);
         }
     }
 
@@ -72,7 +124,7 @@ impl<'a> Document<'a> {
     }
 
     /// Notes a key that is not known, with the one that was probably meant.
-    pub fn unknown(&mut self, key: &Spanned<Cow<'_, str>>, of: &str, known: &[&str]) {
+    pub fn unknown(&mut self, key: &Key<'_>, of: &str, known: &[&str]) {
         if key.get_ref().is_empty() && !self.mistakes.is_empty() {
             // A key that is missing is a mistake of its own already.
             return;
@@ -131,7 +183,7 @@ impl<'a> Document<'a> {
 
     /// A number of bytes: `"64M"`, or a number.
     pub fn size(&mut self, key: &str, value: &Value<'_>, from: u64, to: u64) -> Option<u64> {
-        self.bounded(key, value, (from, to), |bytes| Binary(bytes).to_string())
+        self.bounded(key, value, (from, to), |bytes| tidewire_types::Binary(bytes).to_string())
     }
 
     /// A number of things, which may have the letters of sizes: `"1M"` is 1,048,576.
@@ -207,16 +259,8 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A size in messages.
-struct Binary(u64);
-
-impl std::fmt::Display for Binary {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        tidewire_types::Binary(self.0).fmt(f)
-    }
-}
-
 /// The values of an array, or one alone.
+#[must_use]
 pub fn items<'s, 'v>(value: &'s Value<'v>) -> &'s [Value<'v>] {
     match value.get_ref() {
         DeValue::Array(items) => items,
@@ -225,6 +269,7 @@ pub fn items<'s, 'v>(value: &'s Value<'v>) -> &'s [Value<'v>] {
 }
 
 /// The kind of a value, for messages.
+#[must_use]
 pub fn kind(value: &Value<'_>) -> &'static str {
     match value.get_ref() {
         DeValue::String(_) => "text",
@@ -236,8 +281,9 @@ pub fn kind(value: &Value<'_>) -> &'static str {
     }
 }
 
-/// A value in a message.
-fn shown(value: &Value<'_>) -> String {
+/// A value in a message: a number or text itself, shortened, or its kind.
+#[must_use]
+pub fn shown(value: &Value<'_>) -> String {
     match value.get_ref() {
         DeValue::String(text) => format!("\"{}\"", quoted(text)),
         DeValue::Integer(number) => quoted(number.as_str()),

@@ -38,7 +38,8 @@ pub fn place(text: &str, span: &Range<usize>) -> (usize, usize) {
     (line, column)
 }
 
-/// A value as messages quote it: on one line, not too long.
+/// A value as messages quote it: on one line, at most 60 characters.
+#[must_use]
 pub fn quoted(text: &str) -> String {
     let mut shown: String = text.chars().take(QUOTED_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().nth(QUOTED_CHARS).is_some() {
@@ -47,33 +48,8 @@ pub fn quoted(text: &str) -> String {
     shown
 }
 
-/// Of these names the one that was probably meant.
+/// Of these names the one that was probably meant. Underscores stand for hyphens.
+#[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     tidewire_types::nearest(&word.replace('_', "-"), known)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_name_is_found() {
-        let known = ["cutoff", "chunk", "count", "wait-for"];
-        assert_eq!(nearest("cutof", known), Some("cutoff"));
-        assert_eq!(nearest("cuotff", known), Some("cutoff"));
-        assert_eq!(nearest("wait_for", known), Some("wait-for"));
-        assert_eq!(nearest("chunks", known), Some("chunk"));
-        assert_eq!(nearest("zebra", known), None);
-        assert_eq!(nearest("", known), None);
-        assert_eq!(nearest(&"c".repeat(1 << 20), known), None);
-    }
-
-    #[test]
-    fn places_are_characters_and_quotes_are_short() {
-        assert_eq!(place("ä = 1\nöö x", &(12..13)), (2, 4));
-        assert_eq!(place("ä", &(1..2)), (1, 1));
-        assert_eq!(place("", &(9..10)), (1, 1));
-        assert_eq!(quoted("a\nb"), "a b");
-        assert_eq!(quoted(&"x".repeat(100)).chars().count(), QUOTED_CHARS + 1);
-    }
 }
