@@ -73,6 +73,9 @@ enum Command {
         /// The program `tidewire`
         #[arg(long)]
         program: PathBuf,
+        /// The compiled peers/fork.c
+        #[arg(long)]
+        fork: PathBuf,
         /// Only rows whose names contain one of these
         rows: Vec<String>,
     },
@@ -312,8 +315,8 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             let options = files::Options { folder, output, quick, runs, only: rows, programs, floor, record };
             print!("{}", files::run(&options)?);
         }
-        Command::Hostile { output, quick, time, minutes, program, rows } => {
-            let options = hostile::Options { output, program, quick, time, rows, minutes };
+        Command::Hostile { output, quick, time, minutes, program, fork, rows } => {
+            let options = hostile::Options { output, program, fork, quick, time, rows, minutes };
             let (table, is_within) = hostile::run(&options)?;
             print!("{table}");
             if !is_within {

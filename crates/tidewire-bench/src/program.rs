@@ -190,7 +190,10 @@ pub fn counted(errors: &str) -> Result<f64, String> {
 }
 
 /// Bytes of the files beneath a folder.
-fn bytes_in(folder: &Path) -> io::Result<u64> {
+///
+/// # Errors
+/// The error of the file system.
+pub fn bytes_in(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -1,7 +1,6 @@
-//! Captures of each kind, hostile and benign, and what the commands take for them.
+//! Measurements that the rows need, one command over all its captures at a time.
 
 use std::{
-    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     sync::{
@@ -13,24 +12,32 @@ use std::{
 };
 
 use super::{
+    captures::{Capture, Captures},
+    copies::Copies,
     cost::{Cost, Spent},
     place::Collector,
-    rows::{Bound, Make, QUICK_VIEWS, ROWS, Row, VIEWS},
+    rows::{Bound, LONG_VIEW, Make, QUICK_VIEWS, ROWS, Row, VIEWS},
     table::{self, Compared},
-    traffic::{Made, http},
 };
-use crate::program::{COUNTER, Program, counted};
+use crate::program::Program;
 
-/// Packets of the short capture. The long one has four times as many.
-const PACKETS: usize = 300;
+/// Packets of the three captures of a content, about: the first shows what the start costs, the others what packets do. Ratios are those
+/// of captures seven times as long within 3 % (docs/bench-hostile.md).
+const PACKETS: [usize; 3] = [10, 40, 160];
+/// In the view that has the most of a content: what grows with the square of the input shows in longer captures.
+const LONG_PACKETS: [usize; 3] = [40, 160, 800];
+/// Of kinds with views of their own: windows, and blocks of compressed input, are longer than a few packets.
+const OWN_PACKETS: [usize; 3] = [75, 300, 1200];
 /// Of CPU time, which a few packets do not show.
-const TIMED_PACKETS: usize = 1000;
-
-/// Packets of the capture that shows the start of a command, between the beginning and the end of a connection.
-const START_PACKETS: usize = 1;
+const TIMED_PACKETS: [usize; 3] = [250, 1000, 4000];
+/// Of content that ends: without it, once, and twice.
+const ENDING: [usize; 3] = [0, 1, 2];
 
 /// How often CPU time is measured, as others run beside it.
 const TIMED_RUNS: usize = 3;
+
+/// Measurements of a command between two starts of it: several threads share those of a command.
+const BATCH: usize = 64;
 
 /// The measured quantity, and the place.
 pub struct Options {
@@ -38,6 +45,8 @@ pub struct Options {
     pub output: PathBuf,
     /// The program `tidewire`.
     pub program: PathBuf,
+    /// The compiled `peers/fork.c`.
+    pub fork: PathBuf,
     /// Three commands.
     pub quick: bool,
     /// CPU time instead of instructions: an estimate in minutes.
@@ -54,26 +63,28 @@ struct Job {
     make: Make,
     bound: Bound,
     view: &'static str,
+    packets: [usize; 3],
 }
 
 impl PartialEq for Job {
     fn eq(&self, other: &Self) -> bool {
-        self.is_of_kind(other) && self.view == other.view
-    }
-}
-
-impl Job {
-    /// Whether both read the same captures.
-    fn is_of_kind(&self, other: &Self) -> bool {
-        std::ptr::fn_addr_eq(self.make, other.make) && self.bound == other.bound
+        std::ptr::fn_addr_eq(self.make, other.make)
+            && (self.bound, self.view, self.packets) == (other.bound, other.view, other.packets)
     }
 }
 
 impl Row {
     /// The hostile and the benign measurement in a view.
-    fn jobs(&self, view: &'static str) -> [Job; 2] {
-        let hostile = Job { make: self.hostile, bound: self.bound, view };
-        [hostile, Job { make: self.benign, bound: Bound::Item, view }]
+    fn jobs(&self, view: &'static str, options: &Options) -> [Job; 2] {
+        let packets = match () {
+            () if options.time => TIMED_PACKETS,
+            () if !self.views.is_empty() => OWN_PACKETS,
+            () if view == LONG_VIEW => LONG_PACKETS,
+            () => PACKETS,
+        };
+        let hostile_packets = if self.bound == Bound::Item { packets } else { ENDING };
+        let hostile = Job { make: self.hostile, bound: self.bound, view, packets: hostile_packets };
+        [hostile, Job { make: self.benign, bound: Bound::Item, view, packets }]
     }
 
     fn views(&self, options: &Options) -> &'static [&'static str] {
@@ -94,7 +105,7 @@ pub fn run(options: &Options) -> Result<(String, bool), String> {
     let is_wanted = |row: &&Row| options.rows.is_empty() || options.rows.iter().any(|part| row.name.contains(&**part));
     let mut jobs: Vec<Job> = Vec::new();
     for row in ROWS.iter().filter(is_wanted) {
-        for job in row.views(options).iter().flat_map(|view| row.jobs(view)) {
+        for job in row.views(options).iter().flat_map(|view| row.jobs(view, options)) {
             if !jobs.contains(&job) {
                 jobs.push(job);
             }
@@ -105,7 +116,7 @@ pub fn run(options: &Options) -> Result<(String, bool), String> {
     let mut compared = Vec::new();
     for row in ROWS.iter().filter(is_wanted) {
         for view in row.views(options) {
-            let [Some(hostile), Some(benign)] = row.jobs(view).map(cost_of) else { continue };
+            let [Some(hostile), Some(benign)] = row.jobs(view, options).map(cost_of) else { continue };
             compared.push(Compared::new(row, table::shown(view), hostile, benign));
         }
     }
@@ -113,68 +124,33 @@ pub fn run(options: &Options) -> Result<(String, bool), String> {
     Ok(table::text(&compared, options.time, [costs.len() - missing, missing]))
 }
 
-/// A capture of a kind, and how many items it holds.
-struct Capture {
-    path: PathBuf,
-    items: f64,
-    bytes: f64,
-}
-
-/// A capture of a kind.
-fn capture(make: Make, packets: usize, folder: &Path, name: &str) -> Result<Capture, String> {
-    let path = folder.join(name).with_extension("pcap");
-    let made = Made::create(&path).and_then(|mut made| {
-        let items = make(&mut made, packets);
-        made.finish()?;
-        Ok((items, fs::metadata(&path)?.len()))
-    });
-    let (items, bytes) = made.map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(Capture { path, items: items as f64, bytes: bytes as f64 })
-}
-
-/// The start of each view's command: its cost for a capture of hardly anything. Measured once, not for each kind, as it takes a second of
-/// valgrind's time.
-fn starts(options: &Options, jobs: &[Job]) -> Result<Vec<(&'static str, Spent)>, String> {
-    let start = Capture { items: 0.0, ..capture(http::body, START_PACKETS, &options.output, "start")? };
-    let spent = |view| Ok((view, spent(options, view, &start, &options.output)?));
-    shared_starts(jobs).into_iter().map(spent).collect()
-}
-
-/// The views whose start is measured once: those of jobs that have no start of their own.
-fn shared_starts(jobs: &[Job]) -> BTreeSet<&'static str> {
-    jobs.iter().filter(|job| !has_start_of_its_own(job)).map(|job| job.view).collect()
-}
-
-/// Measurements that share captures: of one kind, in the views of a quick run or in the others.
+/// Measurements of one command, at most [`BATCH`]: their indices. The views of a quick run come first: they show most where time is short.
 fn batches(jobs: &[Job]) -> Vec<Vec<usize>> {
-    let mut batches: Vec<Vec<usize>> = Vec::new();
-    // The views of a quick run come first: they show most where time is short.
-    for is_quick in [true, false] {
-        let first = batches.len();
-        for (index, job) in jobs.iter().enumerate().filter(|(_, job)| QUICK_VIEWS.contains(&job.view) == is_quick) {
-            match batches[first..].iter_mut().find(|batch| jobs[batch[0]].is_of_kind(job)) {
-                Some(batch) => batch.push(index),
-                None => batches.push(vec![index]),
-            }
+    let mut views: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (index, job) in jobs.iter().enumerate() {
+        match views.iter_mut().find(|(view, _)| *view == job.view) {
+            Some((_, indices)) => indices.push(index),
+            None => views.push((job.view, vec![index])),
         }
     }
-    batches
+    views.sort_by_key(|(view, _)| !QUICK_VIEWS.contains(view));
+    views.iter().flat_map(|(_, indices)| indices.chunks(BATCH)).map(<[usize]>::to_vec).collect()
 }
 
 /// The costs of jobs, in their order; `None`: there was no time. As many are measured at a time as there are processors.
 fn costs(options: &Options, jobs: &[Job]) -> Result<Vec<Option<Cost>>, String> {
     let begun = Instant::now();
     let is_late = || options.minutes.is_some_and(|minutes| begun.elapsed().as_secs() >= 60 * minutes);
-    let (starts, batches) = (starts(options, jobs)?, batches(jobs));
+    let captures = Captures::new(&options.output.join("captures"))?;
+    let batches = batches(jobs);
     let next = AtomicUsize::new(0);
     let found = Mutex::new(vec![None; jobs.len()]);
     let measure = |folder: &Path, batch: &[usize]| -> Result<(), String> {
-        let captures = captures(options, &jobs[batch[0]], folder)?;
+        let view = jobs[batch[0]].view;
+        let mut runner = Runner::new(options, view, folder)?;
         for &index in batch.iter().take_while(|_| !is_late()) {
-            let job = &jobs[index];
-            let start = starts.iter().find(|(view, _)| *view == job.view).map(|(_, spent)| spent);
-            let cost = cost(options, folder, job, &captures, start.filter(|_| !has_start_of_its_own(job)))?;
-            eprintln!("{}/{}: {}: {}", index + 1, jobs.len(), table::shown(job.view), cost.item.shown(0));
+            let cost = cost(&mut runner, &jobs[index], &captures)?;
+            eprintln!("{}/{}: {}: {}", index + 1, jobs.len(), table::shown(view), cost.item.shown(0));
             found.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(cost);
         }
         Ok(())
@@ -196,80 +172,99 @@ fn costs(options: &Options, jobs: &[Job]) -> Result<Vec<Option<Cost>>, String> {
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Whether the start of a command depends on what it reads: a file of Parquet has a fixed cost for each column, of tables that have rows.
-/// Content that ends has captures without it.
-fn has_start_of_its_own(job: &Job) -> bool {
-    job.bound != Bound::Item || job.view.contains("parquet:")
+fn cost(runner: &mut Runner<'_>, job: &Job, captures: &Captures) -> Result<Cost, String> {
+    let [start, short, long] = job.packets.map(|packets| runner.spent(&captures.of(job.make, packets)?));
+    Ok(Cost::new(job.bound, &[start?, short?, long?], runner.options.time))
 }
 
-/// The captures of a kind: one for starts of its own, a short one and a long one; of content that ends: without it, once, and twice.
-fn captures(options: &Options, job: &Job, folder: &Path) -> Result<Vec<Capture>, String> {
-    let packets = if options.time { TIMED_PACKETS } else { PACKETS };
-    let sizes = if job.bound == Bound::Item { [packets / 4, packets, 4 * packets] } else { [0, 1, 2] };
-    sizes.iter().map(|&packets| capture(job.make, packets, folder, &packets.to_string())).collect()
+/// Runs a command over captures.
+struct Runner<'a> {
+    options: &'a Options,
+    /// Name of the capture in the command: a link to the one that is read.
+    link: PathBuf,
+    places: PathBuf,
+    command: Vec<String>,
+    collector: Collector,
+    /// `None`: CPU time is measured, of processes of their own.
+    copies: Option<Copies>,
 }
 
-/// `start`: what the command's start took, where that is known.
-fn cost(
-    options: &Options,
-    folder: &Path,
-    job: &Job,
-    captures: &[Capture],
-    start: Option<&Spent>,
-) -> Result<Cost, String> {
-    let measured = captures.iter().skip(usize::from(start.is_some()));
-    let measured = measured.map(|capture| spent(options, job.view, capture, folder));
-    let all: Vec<Spent> = start.cloned().map(Ok).into_iter().chain(measured).collect::<Result<_, _>>()?;
-    let all: &[Spent; 3] = all.as_slice().try_into().map_err(|_| "not three captures")?;
-    Ok(Cost::new(job.bound, all, options.time))
-}
-
-/// The cost of a command that reads a capture, and the bytes that it writes.
-fn spent(options: &Options, view: &str, capture: &Capture, folder: &Path) -> Result<Spent, String> {
-    let (mut runs, mut written_bytes) = (Vec::new(), 0);
-    for _ in 0..if options.time { TIMED_RUNS } else { 1 } {
-        let (cost, bytes) = once(options, view, capture, folder)?;
-        runs.push(cost);
-        written_bytes = bytes;
+impl<'a> Runner<'a> {
+    fn new(options: &'a Options, view: &str, folder: &Path) -> Result<Self, String> {
+        let collector = Collector::new().map_err(|error| format!("a socket: {error}"))?;
+        let (link, places) = (folder.join("capture.pcap"), folder.join("places"));
+        let word = |word: &str| {
+            let word = word.replace("{}", &link.to_string_lossy()).replace("{collector}", &collector.address());
+            word.replace("{out}", &places.to_string_lossy())
+        };
+        let program = options.program.to_string_lossy();
+        let words = [&*program].into_iter().chain(view.split(' ')).chain(["--workers", "1"]);
+        let command: Vec<String> = words.map(word).collect();
+        let copies = if options.time { None } else { Some(Copies::start(&command, &options.fork, &places)) };
+        let copies = copies.transpose().map_err(|error| format!("{}: {error}", command.join(" ")))?;
+        Ok(Self { options, link, places, command, collector, copies })
     }
-    Ok(Spent { runs, items: capture.items, input_bytes: capture.bytes, written_bytes: written_bytes as f64 })
-}
 
-/// Cost of one run, and the bytes that it wrote.
-fn once(options: &Options, view: &str, capture: &Capture, folder: &Path) -> Result<(f64, u64), String> {
-    let collector = Collector::new().map_err(|error| format!("a socket: {error}"))?;
-    let places = folder.join("places");
-    let word = |word: &str| {
-        let word = word.replace("{}", &capture.path.to_string_lossy()).replace("{collector}", &collector.address());
-        word.replace("{out}", &places.to_string_lossy())
-    };
-    let program = options.program.to_string_lossy();
-    let words: Vec<String> = view.split(' ').map(word).collect();
-    let mut command: Vec<&str> = if options.time { Vec::new() } else { COUNTER.to_vec() };
-    command.push(&program);
-    command.extend(words.iter().map(String::as_str));
-    command.extend(["--workers", "1"]);
-    let finished = Program::new("tidewire", &command).unpinned().scratch(&places).run()?;
-    let sent_bytes = collector.finish().map_err(|error| format!("a socket: {error}"))?;
-    let cost = if options.time {
-        finished.usage.cpu_s() * 1e9
-    } else {
-        counted(&finished.errors).map_err(|error| format!("{}: {error}: {}", command.join(" "), finished.errors))?
-    };
-    Ok((cost, finished.written_bytes + sent_bytes))
+    /// The cost of the command over a capture, and the bytes that it writes.
+    fn spent(&mut self, capture: &Capture) -> Result<Spent, String> {
+        let failed = |error| format!("{}: {error}", self.link.display());
+        let path = fs::canonicalize(&capture.path).map_err(failed)?;
+        let _ = fs::remove_file(&self.link);
+        std::os::unix::fs::symlink(path, &self.link).map_err(failed)?;
+        let (mut runs, mut written_bytes) = (Vec::new(), 0);
+        for _ in 0..if self.options.time { TIMED_RUNS } else { 1 } {
+            let (cost, bytes) = self.once().map_err(|error| format!("{}: {error}", self.command.join(" ")))?;
+            runs.push(cost);
+            written_bytes = bytes;
+        }
+        Ok(Spent { runs, items: capture.items, input_bytes: capture.bytes, written_bytes: written_bytes as f64 })
+    }
+
+    /// Cost of one run, and the bytes that it wrote.
+    fn once(&mut self) -> Result<(f64, u64), String> {
+        let (cost, bytes) = match &mut self.copies {
+            Some(copies) => copies.run()?,
+            None => {
+                let words: Vec<&str> = self.command.iter().map(String::as_str).collect();
+                let finished = Program::new("tidewire", &words).unpinned().scratch(&self.places).run()?;
+                (finished.usage.cpu_s() * 1e9, finished.written_bytes)
+            }
+        };
+        let sent_bytes = self.collector.bytes().map_err(|error| format!("a socket: {error}"))?;
+        Ok((cost, bytes + sent_bytes))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::traffic::http, *};
 
     #[test]
-    fn jobs_with_a_start_of_their_own_share_none() {
-        let job = |bound, view| Job { make: http::body, bound, view };
-        let parquet = "flows {} --to parquet:{out}/parquet";
-        let jobs = [job(Bound::Item, parquet), job(Bound::Ends(1), "flows --json {}")];
-        assert!(shared_starts(&jobs).is_empty());
-        let jobs = [job(Bound::Item, parquet), job(Bound::Item, "flows --json {}")];
-        assert!(shared_starts(&jobs).into_iter().eq(["flows --json {}"]));
+    fn a_batch_has_one_command_and_those_of_a_quick_run_come_first() {
+        let job = |view| Job { make: http::body, bound: Bound::Item, view, packets: PACKETS };
+        let mut jobs = vec![job("streams --json {}"), job(QUICK_VIEWS[0]), job("streams --json {}")];
+        assert_eq!(batches(&jobs), [vec![1], vec![0, 2]]);
+        jobs.resize(BATCH + 2, job("streams --json {}"));
+        assert_eq!(batches(&jobs).iter().map(Vec::len).collect::<Vec<_>>(), [1, BATCH, 1]);
+    }
+
+    #[test]
+    fn the_long_view_has_long_captures() {
+        let options = Options {
+            output: PathBuf::new(),
+            program: PathBuf::new(),
+            fork: PathBuf::new(),
+            quick: false,
+            time: false,
+            rows: Vec::new(),
+            minutes: None,
+        };
+        assert!(QUICK_VIEWS.contains(&LONG_VIEW) && VIEWS.contains(&LONG_VIEW));
+        let packets = |row: &Row, view| row.jobs(view, &options).map(|job| job.packets);
+        let plain = ROWS.iter().find(|row| row.views.is_empty() && row.bound == Bound::Item);
+        assert_eq!(plain.map(|row| packets(row, LONG_VIEW)), Some([LONG_PACKETS; 2]));
+        assert_eq!(plain.map(|row| packets(row, VIEWS[0])), Some([PACKETS; 2]));
+        let ending = ROWS.iter().find(|row| row.bound != Bound::Item);
+        assert_eq!(ending.map(|row| packets(row, row.views[0])), Some([ENDING, OWN_PACKETS]));
     }
 }

@@ -47,7 +47,7 @@ pub(super) const VIEWS: &[&str] = &[
     "flows {} --to sqlite:{out}/sqlite",
     "flows {} --to parquet:{out}/parquet",
     "flows {} --to arrow:{out}/arrow",
-    "flows {} --to eve:{out}/eve.json",
+    LONG_VIEW,
     "flows {} --to zeek:{out}/zeek",
     "flows {} --to zeek-json:{out}/zeek",
     "flows {} --to ipfix:{out}/flows.ipfix",
@@ -55,9 +55,11 @@ pub(super) const VIEWS: &[&str] = &[
     "flows {} --udp-rate 0 --to netflow9:{collector}",
 ];
 
+/// The longest format, of which longer captures are read.
+pub(super) const LONG_VIEW: &str = "flows {} --to eve:{out}/eve.json";
+
 /// Those of a quick run: the fields of one transaction, of each, and the longest format.
-pub(super) const QUICK_VIEWS: &[&str] =
-    &["flows --json {}", "transactions --json {}", "flows {} --to eve:{out}/eve.json"];
+pub(super) const QUICK_VIEWS: &[&str] = &["flows --json {}", "transactions --json {}", LONG_VIEW];
 
 const fn row(name: &'static str, hostile: Make, benign: Make, kind: &'static str) -> Row {
     Row { name, hostile, benign, bound: Bound::Item, kind, views: &[] }
@@ -88,7 +90,7 @@ const NESTED: &[&str] = &[concat!(
 )];
 
 /// Commands that reassemble.
-const STREAMS: &[&str] = &["streams --json {}", "flows {} --to eve:{out}/eve.json"];
+const STREAMS: &[&str] = &["streams --json {}", LONG_VIEW];
 
 /// All of them. Parsers first; retransmissions and patterns behind them.
 pub(super) const ROWS: &[Row] = &[

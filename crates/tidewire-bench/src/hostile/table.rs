@@ -65,7 +65,7 @@ pub(super) fn text(compared: &[Compared], is_time: bool, [measurements, missing]
     };
     let _ = writeln!(
         text,
-        "{} contents in {measurements} measurements of a content in a command, each over two captures. Costs are {counter} \
+        "{} contents in {measurements} measurements of a content in a command, each over three captures. Costs are {counter} \
          Beyond a bound: {} contents in {} comparisons; unclear: {unclear}.\n",
         names.len(),
         beyond_names.len(),
