@@ -18,6 +18,9 @@ pub const SLOTS_MAX: u64 = (4 << 30) / 2048 - 1;
 /// Most channels of an interface; more than any driver has.
 pub const CHANNELS_MAX: u64 = 1024;
 
+/// Mistakes of a file that are kept.
+const MISTAKES_MAX: usize = 100;
+
 /// All keys, for suggestions; keys with a device or a group as their prefix.
 const KEYS: &[&str] = &[
     "group",
@@ -70,7 +73,14 @@ impl File {
 
     /// Parses its text.
     pub fn parse(source: Arc<Source>, text: &str) -> Result<Self, Error> {
+        let (file, mistakes) = Self::examine(source, text);
+        mistakes.into_iter().next().map_or(Ok(file), Err)
+    }
+
+    /// Parses its text: what is right, and every mistake in the order of the lines, at most [`MISTAKES_MAX`].
+    pub fn examine(source: Arc<Source>, text: &str) -> (Self, Vec<Error>) {
         let mut file = Self::default();
+        let mut mistakes = Vec::new();
         let mut seen = BTreeMap::new();
         // The program's lines, with empty lines for all others, so that positions in errors are those in the file.
         let mut program = String::new();
@@ -81,22 +91,31 @@ impl File {
                 program_from.get_or_insert(number);
                 program.push_str(line);
             } else if !trimmed.is_empty() && !trimmed.starts_with('#') {
-                file.entry(&Text::new(Arc::clone(&source), number, 1, line), &mut seen)?;
+                mistakes.extend(file.entry(&Text::new(Arc::clone(&source), number, 1, line), &mut seen).err());
             }
             if program_from.is_some() {
                 program.push('\n');
             }
         }
         if let Some(line) = program_from {
-            let level = file.levels.entry(None).or_default();
-            if let Some(other) = level.program_text() {
-                return Err(other.error("a steering program beside the lines with >", "leave one of them out"));
-            }
             let text = Text { source, line, column: 1, text: program.trim_end().to_owned() };
-            level.set_program(&text)?;
+            mistakes.extend(file.set_lines(&text).err());
         }
-        file.levels.values().try_for_each(Level::check)?;
-        Ok(file)
+        if mistakes.is_empty() {
+            mistakes.extend(file.levels.values().filter_map(|level| level.check().err()));
+        }
+        mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
+        mistakes.truncate(MISTAKES_MAX);
+        (file, mistakes)
+    }
+
+    /// The steering program of the lines with `>`.
+    fn set_lines(&mut self, program: &Text) -> Result<(), Error> {
+        let level = self.levels.entry(None).or_default();
+        if let Some(other) = level.program_text() {
+            return Err(other.error("a steering program beside the lines with >", "leave one of them out"));
+        }
+        level.set_program(program)
     }
 
     /// `key[@attribute] = value`

@@ -187,6 +187,14 @@ fn configuration(environment: &Environment<'_>) -> Result<Arc<File>, Error> {
     environment.file().map_or_else(|| Ok(Arc::default()), |(path, _)| File::read(&path).map(Arc::new))
 }
 
+/// Every mistake in the lines of the configuration file, at most 100, in their order; empty where it has none, or cannot be read.
+/// [`plan`] fails with the first.
+#[must_use]
+pub fn mistakes(environment: &Environment<'_>) -> Vec<Error> {
+    let file = environment.file().and_then(|(path, _)| read::read(&path, &read::CONFIGURATION).ok());
+    file.map_or_else(Vec::new, |(source, text)| File::examine(source, &text).1)
+}
+
 /// The plan of the device that a program names. `exists` returns whether a network interface, or an alias, has exactly that name.
 ///
 /// # Errors

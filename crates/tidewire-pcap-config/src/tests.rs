@@ -288,6 +288,23 @@ fn mistakes_in_the_file_have_line_and_column() {
 }
 
 #[test]
+fn every_mistake_in_the_file_is_listed() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("pcap.conf");
+    fs::write(&path, "group = 256\nfanuot = hash\n# a comment\n> steer_flwo\ncaplen = 128\ncaplen = 0\n").unwrap();
+    let lookup = |name: &str| (name == "PCAP_CONFIG").then(|| path.clone().into());
+    let environment = Environment::new(&lookup, Path::new("/nonexistent/pcap.conf"));
+    let lines = |found: Vec<Error>| found.iter().map(|mistake| mistake.line).collect::<Vec<_>>();
+    assert_eq!(lines(mistakes(&environment)), [1, 2, 4, 6]);
+    // `plan` fails with the first of them.
+    assert_eq!(plan("eth0", &environment, &|_| true).err(), mistakes(&environment).into_iter().next());
+    fs::write(&path, "wrong\n".repeat(1_000)).unwrap();
+    assert_eq!(mistakes(&environment).len(), 100);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(mistakes(&environment), []);
+}
+
+#[test]
 fn mistakes_in_variables_are_named() {
     for (name, value, said) in [
         ("PCAP_GROUP", "256", "PCAP_GROUP: group: '256' is out of range; give 0 to 255"),

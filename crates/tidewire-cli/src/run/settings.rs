@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, env, ffi::OsString, path::Path};
 use tidewire_live::packet::groups_in_use;
 
 use super::options::Options;
-use crate::{check_steering::program_text, error::CliError};
+use crate::{
+    check_steering::program_text,
+    error::{CliError, notify},
+};
 use tidewire_pcap_config::{Environment, Plan, SYSTEM_FILE};
 
 /// Variables to set (`Some`) and to unset (`None`).
@@ -77,7 +80,18 @@ fn plan(variables: &Variables) -> Result<Plan, CliError> {
             error
         })
     };
-    tidewire_pcap_config::plan("device", &environment, &|_| true).map_err(failed)
+    tidewire_pcap_config::plan("device", &environment, &|_| true).map_err(|first| {
+        let mut mistakes = tidewire_pcap_config::mistakes(&environment);
+        // An error elsewhere is none of them.
+        let last = if mistakes.first() == Some(&first) { mistakes.pop() } else { None };
+        match last {
+            Some(last) => {
+                mistakes.into_iter().for_each(|mistake| notify(failed(mistake)));
+                failed(last)
+            }
+            None => failed(first),
+        }
+    })
 }
 
 /// Replaces names of variables in errors by the options that set them.

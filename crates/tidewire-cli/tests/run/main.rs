@@ -285,7 +285,7 @@ fn mistakes_are_found_before_anything_starts() {
     let place = tempfile::tempdir().unwrap();
     let began = place.path().join("began");
     let file = place.path().join("pcap.conf");
-    fs::write(&file, "def_group = 3\n\n  fanuot = hash\n").unwrap();
+    fs::write(&file, "def_group = 3\n\n  fanuot = hash\ncaplen = 0\n").unwrap();
     let file = file.to_str().unwrap();
     for (words, why) in [
         (&["--fanout", "hashfoo"][..], "--fanout: unknown mode 'hashfoo'"),
@@ -302,6 +302,7 @@ fn mistakes_are_found_before_anything_starts() {
         (&["--locality", "port,batch=1"], "locality_batch: '1' is out of range"),
         (&["--locality", "port,size=1"], "unknown setting 'size'"),
         (&["--config", file], "pcap.conf:3:3: unknown key 'fanuot'; did you mean fanout?"),
+        (&["--config", file], "pcap.conf:4:10: caplen"),
         (&["--config", "/nonexistent"], "configuration file not found; correct --config"),
         (&["--config", "/dev"], "/dev: the configuration file is a directory; name a text file in --config"),
         (&["--fan", "hash"], "unknown option '--fan'"),
