@@ -73,6 +73,7 @@ fn every_engine_conserves_packets() {
 fn what_the_kernel_cut_off_is_in_the_figures() {
     rig::run(&["nginx", "curl", "tcpdump"], |rig| {
         rig.nginx();
+        rig.wait_for_closed();
         let (tcpdump, path) = rig.tcpdump("beside.pcap", "tcp port 80");
         let words = ["streams", "-i", HERE, "--cutoff", "0", "--json", "--stats=json", "-F", "tcp port 80"];
         let running = rig.tidewire(&words);

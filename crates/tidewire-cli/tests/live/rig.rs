@@ -135,6 +135,12 @@ impl Rig {
         wait_for("nginx", || std::net::TcpStream::connect((THERE_ADDRESS, 80)).is_ok());
     }
 
+    /// Waits until no TCP connection is open at either end: on a busy machine a server closes its side late, and its last packet would
+    /// belong to the next capture.
+    pub fn wait_for_closed(&self) {
+        wait_for("closed connections", || !has_connections() && !self.there(has_connections));
+    }
+
     /// Runs a program at this end, which must succeed.
     pub fn here(&self, words: &[&str]) -> String {
         let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).run_in_time();
@@ -301,6 +307,14 @@ impl Drop for Running {
             let _ = child.wait();
         }
     }
+}
+
+/// Whether the calling thread's namespace has a TCP socket other than in the states LISTEN and TIME_WAIT (Linux,
+/// include/net/tcp_states.h).
+fn has_connections() -> bool {
+    let sockets = fs::read_to_string("/proc/thread-self/net/tcp").expect("sockets");
+    let mut states = sockets.lines().skip(1).filter_map(|line| line.split_whitespace().nth(3));
+    states.any(|state| !matches!(state, "0A" | "06"))
 }
 
 fn gather(from: impl Read + Send + 'static, into: Arc<Mutex<String>>) -> thread::JoinHandle<()> {

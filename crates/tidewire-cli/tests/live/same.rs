@@ -66,10 +66,12 @@ fn assert_same(ended: &FinishedProgram, words: &[&str], path: &str) -> usize {
 
 /// Runs `words` over the cable and over a file beside it.
 fn compare(rig: &Rig, words: &[&str], more: &[&str], filter: &str, traffic: impl FnOnce()) -> usize {
+    rig.wait_for_closed();
     let (tcpdump, path) = rig.tcpdump("beside.pcap", filter);
     let live = ["--json", "--stats=json", "-i", HERE, "-F", filter];
     let running = rig.tidewire(&[words, &live, more].concat());
     traffic();
+    rig.wait_for_closed();
     settle();
     let ended = running.interrupt();
     // It gets its packets when a block is full or a second old, and gives up those in one when it is interrupted.

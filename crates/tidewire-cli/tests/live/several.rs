@@ -43,6 +43,7 @@ fn a_packet_at_a_bridge_and_its_port_counts_once() {
         let run = |words: &[&str]| {
             let running = rig.tidewire(&[&["flows", "--json", "--stats=json"], words].concat());
             (0..5).for_each(|_| fetch("/big"));
+            rig.wait_for_closed();
             settle();
             let ended = running.interrupt();
             assert_eq!(ended.code(), 0, "{}", ended.said);
