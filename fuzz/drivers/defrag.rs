@@ -1,6 +1,8 @@
 //! Any packets to a defragmenter: every fragment gets one fate, bounds hold, and a rebuilt datagram is made of bytes that
 //! were sent. Used by the fuzz target and by the test that replays the seeds.
 
+use std::time::Duration;
+
 use std::collections::HashMap;
 
 use super::sent::Sent;
@@ -22,7 +24,7 @@ pub fn run(input: &[u8]) {
         .with_fragments_max(64)
         .with_datagrams_max(8)
         .with_fragment_memory_bytes(64 << 10)
-        .with_fragment_timeout_ns(1000);
+        .with_fragment_timeout(Duration::from_micros(1));
     let mut driver = Driver {
         policy,
         defragmenter: Defragmenter::new(&config),

@@ -67,8 +67,8 @@ fn replayed(captures: &[String]) -> Vec<Replayed> {
         while matches!(reader.fill(&mut block), Ok(true)) {
             let batch = block.batch();
             for frame in batch.frames.iter().filter(|frame| frame.link == LinkType::ETHERNET) {
-                let after_ns = before_ns.map_or(PAUSE_NS, |before| frame.timestamp_ns.saturating_sub(before));
-                before_ns = Some(frame.timestamp_ns);
+                let after_ns = before_ns.map_or(PAUSE_NS, |before| frame.timestamp.as_nanos().saturating_sub(before));
+                before_ns = Some(frame.timestamp.as_nanos());
                 let (bytes, wire_bytes) = (batch.bytes(frame).to_vec(), frame.wire_bytes);
                 packets.push(Replayed { after_ns: after_ns.min(PAUSE_NS), wire_bytes, bytes });
             }

@@ -193,7 +193,7 @@ impl Follow {
         }
         let key = stream.key();
         let (client, server) = (record::endpoint(key.client, key.proto), record::endpoint(key.server, key.proto));
-        let begun = match stream.start_ns() {
+        let begun = match stream.start().as_nanos() {
             0 => String::new(),
             start_ns => format!(", {}", self.clock.sentence(start_ns)),
         };
@@ -214,7 +214,7 @@ impl Follow {
                 object.plain("direction", chunk.direction.name());
                 object.number("offset", offset);
                 object.number("bytes", bytes.len() as u64);
-                object.number("timestamp_ns", chunk.timestamp_ns);
+                object.number("timestamp_ns", chunk.timestamp.as_nanos());
                 object.plain("data", &output::hex(bytes));
                 object.close();
                 self.out.buffer().push(b'\n');

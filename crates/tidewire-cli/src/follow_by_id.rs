@@ -101,7 +101,11 @@ impl Handler for Finder {
 
     fn close(&mut self, stream: &mut Stream<'_, ()>, _: EndReason) {
         if tidewire::community_id(&stream.key(), 0) == self.wanted {
-            self.found.push(Candidate { id: stream.id(), start_ns: stream.start_ns(), end_ns: stream.end_ns() });
+            self.found.push(Candidate {
+                id: stream.id(),
+                start_ns: stream.start().as_nanos(),
+                end_ns: stream.end().as_nanos(),
+            });
         }
     }
 }

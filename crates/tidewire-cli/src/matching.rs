@@ -220,7 +220,7 @@ impl Handler for Matcher<'_> {
                 matches.push(Match { direction: chunk.direction as u8, offset, pattern: hit.pattern });
             });
             if !self.matches.is_empty() {
-                self.settle(stream, chunk.timestamp_ns);
+                self.settle(stream, chunk.timestamp.as_nanos());
             }
             begin += piece.len() as u64;
         }
@@ -273,7 +273,7 @@ impl Choose for Matcher<'_> {
 impl Matcher<'_> {
     /// Processes the matches of a piece: limits, counts and reports.
     fn settle(&mut self, stream: &mut Stream<'_, Looking>, time_ns: u64) {
-        let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.opened_ns());
+        let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.opened().as_nanos());
         let (list, lengths) = (self.list, self.lengths);
         let mut matches = std::mem::take(&mut self.matches);
         // Ordered by the end of the match, the longest first: the first complete match comes first.

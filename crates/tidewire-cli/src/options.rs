@@ -5,6 +5,7 @@ use std::{
     os::fd::AsFd as _,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use clap::Args;
@@ -407,11 +408,11 @@ impl Common {
         config.set_targets(targets);
         config.set_ttl_min(self.ttl_min);
         config.set_urgent_inline(self.urgent == UrgentName::Inline);
-        if let Some(Span(ns)) = self.inactivity_timeout {
-            config.set_inactivity_timeout_ns(ns);
+        if let Some(span) = self.inactivity_timeout {
+            config.set_inactivity_timeout(span.unless_zero());
         }
-        if let Some(Span(ns)) = self.closed_timeout {
-            config.set_closed_timeout_ns(ns);
+        if let Some(span) = self.closed_timeout {
+            config.set_closed_timeout(span.duration());
         }
         let tunnel_depth = if self.outer { 0 } else { self.tunnel_depth };
         config.set_wire(config.wire().clone().with_tunnel_depth(tunnel_depth).with_slicing(self.sliced.0));
@@ -429,10 +430,10 @@ impl Common {
         config.set_fragment_bytes_min(u32::try_from(self.fragment_min.0).unwrap_or(u32::MAX));
         config.set_fragments_max(self.fragments_max);
         config.set_datagram_bytes_max(u32::try_from(self.datagram_max.0).unwrap_or(u32::MAX));
-        if let Some(Span(timeout_ns)) = self.fragment_timeout {
-            let timeout_ns = if timeout_ns == 0 { u64::MAX } else { timeout_ns };
-            config.set_fragment_timeout_ns(timeout_ns);
-            config.set_fragment_timeout_v6_ns(timeout_ns);
+        if let Some(span) = self.fragment_timeout {
+            let timeout = span.unless_zero().unwrap_or(Duration::MAX);
+            config.set_fragment_timeout(timeout);
+            config.set_fragment_timeout_v6(timeout);
         }
         Ok(())
     }
@@ -441,8 +442,8 @@ impl Common {
         config.set_cutoff(self.direction_cutoff());
         config.set_chunk_bytes(small("--chunk-size", self.chunk_size)?);
         config.set_overlap_bytes(small("--overlap", self.overlap)?);
-        config.set_flush_timeout_ns(self.flush_timeout.0);
-        if config.flush_timeout_ns() > 0 && config.chunk_bytes() == 0 {
+        config.set_flush_timeout(self.flush_timeout.unless_zero());
+        if config.flush_timeout().is_some() && config.chunk_bytes() == 0 {
             let message = "--flush-timeout needs --chunk-size: without chunks bytes are delivered as they arrive";
             return Err(CliError::Usage(message.into()));
         }
@@ -489,7 +490,7 @@ impl Common {
             config.set_base_threshold_permille(share.0);
         }
         if let Some(size) = self.overload_cutoff {
-            config.set_overload_cutoff_bytes(size.0);
+            config.set_overload_cutoff_bytes(Some(size.0));
         }
         Ok(())
     }

@@ -26,13 +26,13 @@ impl Outputs<'_> {
     #[cfg(feature = "live")]
     pub fn report(&self, report: &tidewire::live::LiveReport) {
         let Some(exports) = self.exports else { return };
-        exports.report_counters(report.elapsed, 0, || (report.ledger(), Some(report.lost_packets())));
+        exports.report_counters(report.elapsed, None, || (report.ledger(), Some(report.lost_packets())));
     }
 
     /// Writes the counters of a capture from a pipe, where they are due.
-    pub fn report_pipe(&self, ledger: &tidewire::Ledger, elapsed: Duration, clock_ns: u64) {
+    pub fn report_pipe(&self, ledger: &tidewire::Ledger, elapsed: Duration, clock: Option<tidewire::Timestamp>) {
         if let Some(exports) = self.exports {
-            exports.report_counters(elapsed, clock_ns, || (ledger.clone(), None));
+            exports.report_counters(elapsed, clock, || (ledger.clone(), None));
         }
     }
 

@@ -8,7 +8,7 @@ use tidewire::{
 };
 use tidewire_exports::FlowRecord;
 use tidewire_protocols::App;
-use tidewire_types::ip_protocol::has_ports;
+use tidewire_types::{ip_protocol::has_ports, saturating_nanos};
 
 use crate::{
     app_cells, cut_off,
@@ -79,13 +79,13 @@ impl Record {
             key: stream.key(),
             client_known: stream.client_known(),
             client_by: stream.client_by(),
-            time_back_ns: stream.time_back_ns(),
+            time_back_ns: stream.time_back().map_or(0, saturating_nanos),
             time_outliers: stream.time_outliers(),
             state: stream.state(),
             end,
             priority: stream.priority(),
-            start_ns: stream.start_ns(),
-            end_ns: stream.end_ns(),
+            start_ns: stream.start().as_nanos(),
+            end_ns: stream.end().as_nanos(),
             stats: DIRECTIONS.map(|direction| stream.stats(direction)),
             irregularities: None,
             app: None,

@@ -175,7 +175,7 @@ fn read_unending<H: Handler + Send>(
         }
     };
     let begun = Instant::now();
-    let report = |ledger: &Ledger, clock_ns| outputs.report_pipe(ledger, begun.elapsed(), clock_ns);
+    let report = |ledger: &Ledger, clock| outputs.report_pipe(ledger, begun.elapsed(), clock);
     let outcome = capture.report_closed(REPORT_CLOSED).on_ledger(report).on_progress(flush).run(make);
     outputs.finish()?;
     Ok(outcome?)
@@ -274,7 +274,7 @@ impl Closing {
         let why = match (&self.duplicates, &self.live) {
             (Some(pattern), _) => {
                 // Rounded up to hundredths.
-                let within = pattern.within_ns.div_ceil(10_000).max(1) as f64 / 100.0;
+                let within = pattern.within.as_nanos().div_ceil(10_000).max(1) as f64 / 100.0;
                 format!("copies within {within} ms: a mirror of both directions?")
             }
             (None, Some(_)) => "copies that another interface showed".into(),

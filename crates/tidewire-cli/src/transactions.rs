@@ -140,7 +140,7 @@ impl Transactions<'_> {
         stream: &mut Stream<'_, Conversation>,
         pass: impl FnOnce(&mut ConversationTracker, &mut Stream<'_, Conversation>, &mut Report<'_>),
     ) {
-        let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.opened_ns());
+        let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.opened().as_nanos());
         let select = self.select.as_deref();
         let (services, sink, keeps) = (self.services, self.sink.as_deref(), self.keeps);
         let (found, count, scratch) = (&mut self.found, &mut self.count, &mut self.scratch);

@@ -51,11 +51,11 @@ impl CaptureLosses {
 
     /// Passes the losses until a time of the packets' clock.
     fn pass(&mut self, clock_ns: u64) {
-        while let Some(&PacketLoss { interface, timestamp_ns, since_ns, .. }) =
-            self.ahead.front().filter(|loss| loss.timestamp_ns <= clock_ns)
+        while let Some(&PacketLoss { interface, timestamp, since, .. }) =
+            self.ahead.front().filter(|loss| loss.timestamp.as_nanos() <= clock_ns)
         {
             self.ahead.pop_front();
-            let (first_ns, last_ns) = (since_ns.min(timestamp_ns), timestamp_ns);
+            let (first_ns, last_ns) = (since.min(timestamp).as_nanos(), timestamp.as_nanos());
             let last = self.spans.iter_mut().rev().find(|span| span.interface == interface);
             match last.filter(|span| span.is_near(first_ns, last_ns)) {
                 Some(span) => {
@@ -83,12 +83,15 @@ impl CaptureLosses {
 
 #[cfg(test)]
 mod tests {
+    use tidewire_types::Timestamp;
+
     use super::*;
 
     const MS: u64 = 1_000_000;
 
     fn loss(number: u64, interface: u16, at_ms: u64) -> PacketLoss {
-        PacketLoss::between(interface, at_ms * MS, at_ms * MS, 3).with_number(number)
+        let at = Timestamp::from_nanos(at_ms * MS);
+        PacketLoss::between(interface, at, at, 3).with_number(number)
     }
 
     #[test]
@@ -115,7 +118,7 @@ mod tests {
     #[test]
     fn a_loss_counts_since_the_reading_before() {
         let mut losses = CaptureLosses::default();
-        losses.note(&[PacketLoss::between(1, 500 * MS, 1000 * MS, 3)]);
+        losses.note(&[PacketLoss::between(1, Timestamp::from_nanos(500 * MS), Timestamp::from_nanos(1000 * MS), 3)]);
         let mut is_any = |from_ms: u64, until_ms: u64| losses.is_any(Some(1), (from_ms * MS, until_ms * MS), 2000 * MS);
         assert!(is_any(400, 410) && is_any(700, 710) && is_any(990, 1100));
         assert!(!is_any(200, 210) && !is_any(1001, 1100), "all before, or all behind");

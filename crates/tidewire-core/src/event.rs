@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use tidewire_wire::{Decoded, Headers, LinkType, Malformation, header_views};
 
-use crate::{DefragPolicy, Direction, FlowKey};
+use crate::{DefragPolicy, Direction, FlowKey, Timestamp};
 
 /// Why bytes are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,9 +107,9 @@ pub struct Chunk<'a> {
     pub bytes: &'a [u8],
     /// Number of bytes at the beginning of `bytes` that were delivered before.
     pub repeated_bytes: usize,
-    /// Timestamp of the packet that completed the chunk, nanoseconds since the epoch; of an outlier
+    /// Timestamp of the packet that completed the chunk; of an outlier
     /// ([`Stream::time_outliers`](crate::Stream::time_outliers)) that of the packet before it.
-    pub timestamp_ns: u64,
+    pub timestamp: Timestamp,
     /// Whether this is the whole payload of one datagram (UDP and other protocols without a byte stream).
     pub is_datagram: bool,
 }
@@ -118,7 +118,7 @@ impl<'a> Chunk<'a> {
     /// A chunk at `offset`, without repeated bytes, at time 0: for tests of handlers.
     #[must_use]
     pub const fn new(direction: Direction, offset: u64, bytes: &'a [u8]) -> Self {
-        Self { direction, offset, bytes, repeated_bytes: 0, timestamp_ns: 0, is_datagram: false }
+        Self { direction, offset, bytes, repeated_bytes: 0, timestamp: Timestamp::UNIX_EPOCH, is_datagram: false }
     }
 
     /// The bytes that were not delivered before.
@@ -160,8 +160,8 @@ pub struct StreamPacket<'a> {
     pub direction: Direction,
     /// The packet's number in the input, from 1.
     pub number: u64,
-    /// Capture timestamp, nanoseconds since the epoch.
-    pub timestamp_ns: u64,
+    /// When it was captured.
+    pub timestamp: Timestamp,
     /// The captured frame; for a rebuilt datagram the rebuilt IP packet.
     pub bytes: &'a [u8],
     /// Bytes on the wire.
@@ -204,8 +204,8 @@ impl<'a> StreamPacket<'a> {
 pub struct Datagram<'a> {
     /// Number of the fragment that completed it or made it rejected, from 1.
     pub packet: u64,
-    /// Capture timestamp of the packet that showed it, nanoseconds since the epoch.
-    pub timestamp_ns: u64,
+    /// When the packet that showed it was captured.
+    pub timestamp: Timestamp,
     /// Sender.
     pub source: IpAddr,
     /// Receiver.
@@ -236,8 +236,8 @@ pub struct Unfinished {
     pub id: u64,
     /// Addresses, ports, protocol, VLAN and tunnel.
     pub key: FlowKey,
-    /// Timestamp of its first packet, nanoseconds since the epoch.
-    pub start_ns: u64,
+    /// Timestamp of its first packet.
+    pub start: Timestamp,
     /// Union of the TCP flags that each side sent.
     pub tcp_flags: [u8; 2],
     /// Packets that each side sent.
@@ -268,8 +268,8 @@ pub struct OutsidePacket<'a> {
     pub why: Outside,
     /// The packet's number in the input, from 1.
     pub number: u64,
-    /// Capture timestamp, nanoseconds since the epoch.
-    pub timestamp_ns: u64,
+    /// When it was captured.
+    pub timestamp: Timestamp,
     /// The captured frame.
     pub bytes: &'a [u8],
     /// Bytes on the wire.

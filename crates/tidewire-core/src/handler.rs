@@ -1,4 +1,6 @@
-use crate::{Chunk, Datagram, EndReason, Frame, Gap, Membership, OutsidePacket, Stream, StreamPacket, Unfinished};
+use crate::{
+    Chunk, Datagram, EndReason, Frame, Gap, Membership, OutsidePacket, Stream, StreamPacket, Timestamp, Unfinished,
+};
 
 /// An application: receives the events of streams. Every method has an empty default.
 ///
@@ -53,10 +55,10 @@ pub trait Handler {
         let _ = (stream, packet);
     }
 
-    /// Called about every 4 seconds of packet time for each open stream, with its counters so far. `clock_ns`: the packets' clock.
+    /// Called about every 4 seconds of packet time for each open stream, with its counters so far. `clock`: that of the packets.
     /// Not called for a handler within several applications.
-    fn visit(&mut self, stream: &mut Stream<'_, Self::Data>, clock_ns: u64) {
-        let _ = (stream, clock_ns);
+    fn visit(&mut self, stream: &mut Stream<'_, Self::Data>, clock: Timestamp) {
+        let _ = (stream, clock);
     }
 
     /// The stream ended; its figures are final. A connection of which only a SYN was seen is opened and closed here.
@@ -76,7 +78,7 @@ pub trait Handler {
         let _ = (frame, bytes);
     }
 
-    /// A conversation that one side began [`Config::unfinished_ns`](crate::Config::unfinished_ns) ago and that the other side
+    /// A conversation that one side began [`Config::unfinished_after`](crate::Config::unfinished_after) ago and that the other side
     /// has not answered, or whose handshake it has not completed: long before its timeout. At most once for each stream
     /// ([`Stream::was_unfinished`]); a stream that ends earlier is only closed. A connection of which only a SYN was seen is not
     /// opened yet.

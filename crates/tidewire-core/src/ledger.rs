@@ -59,7 +59,7 @@ fates! {
     /// Contradicts its protocol, or is truncated before the headers that identify a flow.
     Malformed => "malformed",
     /// Belongs to a connection whose end was already reported
-    /// ([`Config::report_closed_ns`](crate::Config::report_closed_ns)). No stream counts it.
+    /// ([`Config::report_closed`](crate::Config::report_closed)). No stream counts it.
     AfterClose => "after_close",
     /// The flow table was full of flows that must not be evicted.
     NoRoom => "no_room",

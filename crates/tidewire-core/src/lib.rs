@@ -54,11 +54,11 @@ mod tcp;
 pub use class::{Class, Classify};
 pub use client_by::ClientBy;
 pub use config::{
-    CHUNK_BYTES_MAX, ChecksumMode, Config, ConfigError, DirectionCutoff, DuplicateRule, FLOWS_BY_MEMORY, KeyIds,
-    LinkAddresses, Mode, Share, TargetPolicies, UnknownKeyId,
+    CHUNK_BYTES_MAX, ChecksumMode, Config, ConfigError, DirectionCutoff, DuplicateRule, KeyIds, LinkAddresses, Mode,
+    Share, TargetPolicies, UnknownKeyId,
 };
 pub use delivery_log::{HISTORY_NEAR_BYTES, HISTORY_WINDOW_BYTES, History, HistoryAge};
-pub use duplicates::{COPY_NS_MAX, DuplicatePattern, Pattern, REMEMBERED_PACKETS, REPEAT_NS_MAX};
+pub use duplicates::{COPY_TIME_MAX, DuplicatePattern, Pattern, REMEMBERED_PACKETS, REPEAT_TIME_MAX};
 pub use engine::Engine;
 pub use event::{Chunk, Datagram, Gap, GapCause, Outside, OutsidePacket, PacketChecksum, StreamPacket, Unfinished};
 pub use handler::Handler;

@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use crate::{Config, FLOWS_BY_MEMORY, flow::table_entry_bytes};
+use crate::{Config, config::FLOWS_BY_MEMORY, flow::table_entry_bytes};
 
 /// Least memory of a worker, bytes: with less the parts are too small to be of use.
 pub const WORKER_MEMORY_BYTES_MIN: u64 = 2 << 20;

@@ -56,7 +56,7 @@ impl<'a> Packet<'a> {
         StreamPacket {
             direction,
             number: frame_number(self.frame.number),
-            timestamp_ns: self.frame.timestamp_ns,
+            timestamp: self.frame.timestamp,
             bytes: self.bytes,
             wire_bytes: self.frame.wire_bytes,
             link: self.frame.link,

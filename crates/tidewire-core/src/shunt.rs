@@ -7,7 +7,9 @@
 //! packet of a direction that is no SYN. Where the tables are crowded, entries of silent streams are retired early,
 //! without losing counts.
 
-use crate::{Direction, FlowKey};
+use std::time::Duration;
+
+use crate::{Direction, FlowKey, Timestamp};
 
 /// Figures of one direction that were counted before the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,8 +23,8 @@ pub struct Counted {
     pub ip_bytes: u64,
     /// Bytes of transport payload.
     pub payload_bytes: u64,
-    /// Timestamp of the last packet, nanoseconds since the epoch; 0: no packet came.
-    pub last_ns: u64,
+    /// Timestamp of the last packet; `None`: no packet came.
+    pub last: Option<Timestamp>,
     /// TCP: union of the flags.
     pub tcp_flags: u8,
     /// TCP: the highest sequence number beyond the payload, if known.
@@ -42,7 +44,7 @@ impl Counted {
             wire_bytes: self.wire_bytes + other.wire_bytes,
             ip_bytes: self.ip_bytes + other.ip_bytes,
             payload_bytes: self.payload_bytes + other.payload_bytes,
-            last_ns: self.last_ns.max(other.last_ns),
+            last: self.last.max(other.last),
             tcp_flags: self.tcp_flags | other.tcp_flags,
             end,
         }
@@ -79,9 +81,9 @@ pub trait Shunt: Send {
     }
 
     /// Called every few seconds of packet time: the shunt may remove entries that were silent for longer than
-    /// `idle_ns`. They belong to directions that were cut unasked and whose first packet the engine never saw.
-    fn tidy(&mut self, idle_ns: u64) {
-        let _ = idle_ns;
+    /// `idle`. They belong to directions that were cut unasked and whose first packet the engine never saw.
+    fn tidy(&mut self, idle: Duration) {
+        let _ = idle;
     }
 
     /// Whether room is running short. Entries of silent directions are then retired early.

@@ -1,9 +1,9 @@
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use tidewire_types::ip_protocol;
 
 use crate::{
-    Anomaly, ClientBy, Config, Conflict, Direction, DirectionStats, FlowKey, Gap, Mptcp, TcpState,
+    Anomaly, ClientBy, Config, Conflict, Direction, DirectionStats, FlowKey, Gap, Mptcp, TcpState, Timestamp,
     flow::{Flow, bits, closing, half},
     mptcp::subflow::Subflow,
 };
@@ -59,13 +59,13 @@ impl<D> Stream<'_, D> {
         }
     }
 
-    /// Timestamp of the packet that opened the stream, nanoseconds since the epoch: later than [`Self::start_ns`] where
-    /// time went back. It never changes, and names the stream together with its [id](Self::id).
+    /// Timestamp of the packet that opened the stream: later than [`Self::start`] where time went back. It never changes, and
+    /// names the stream together with its [id](Self::id).
     #[must_use]
-    pub fn opened_ns(&self) -> u64 {
+    pub fn opened(&self) -> Timestamp {
         match self.flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.opened_ns) {
-            0 => self.flow.start_ns(),
-            opened_ns => opened_ns,
+            0 => self.start(),
+            opened_ns => Timestamp::from_nanos(opened_ns),
         }
     }
 
@@ -84,26 +84,27 @@ impl<D> Stream<'_, D> {
         }
     }
 
-    /// The least timestamp of a packet, nanoseconds since the epoch.
+    /// The least timestamp of a packet.
     #[must_use]
-    pub fn start_ns(&self) -> u64 {
-        self.flow.start_ns()
+    pub fn start(&self) -> Timestamp {
+        Timestamp::from_nanos(self.flow.start_ns())
     }
 
-    /// The greatest timestamp of a packet, nanoseconds since the epoch.
+    /// The greatest timestamp of a packet.
     #[must_use]
-    pub fn end_ns(&self) -> u64 {
-        self.flow.end_ns()
+    pub fn end(&self) -> Timestamp {
+        Timestamp::from_nanos(self.flow.end_ns())
     }
 
-    /// The farthest that a packet's timestamp lies before that of an earlier packet of the stream, nanoseconds, from a
-    /// millisecond on; 0: time never went back.
+    /// The farthest that a packet's timestamp lies before that of an earlier packet of the stream, from a millisecond on;
+    /// `None`: time never went back.
     #[must_use]
-    pub fn time_back_ns(&self) -> u64 {
-        self.flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.time_back_ns)
+    pub fn time_back(&self) -> Option<Duration> {
+        let slow_state = self.flow.slow_state.as_ref()?;
+        (slow_state.time_back_ns > 0).then(|| Duration::from_nanos(slow_state.time_back_ns))
     }
 
-    /// Packets whose timestamps are more than [`CLOCK_STEP_NS`](tidewire_wire::CLOCK_STEP_NS) from those around them:
+    /// Packets whose timestamps are more than [`CLOCK_STEP`](tidewire_wire::CLOCK_STEP) from those around them:
     /// they do not count in the stream's times.
     #[must_use]
     pub fn time_outliers(&self) -> u32 {
@@ -124,7 +125,7 @@ impl<D> Stream<'_, D> {
         stats.delivered_bytes = flow.delivered[at];
         stats.chunks = u64::from(half.chunks);
         if half.packets() > 0 {
-            (stats.start_ns, stats.end_ns) = (flow.first_ns[at], flow.last_ns[at]);
+            [stats.start, stats.end] = [flow.first_ns[at], flow.last_ns[at]].map(|ns| Some(Timestamp::from_nanos(ns)));
         }
         stats.tcp_flags = flow.tcp_flags(at);
         if let Some(slow_state) = &flow.slow_state {
@@ -222,19 +223,20 @@ impl<D> Stream<'_, D> {
         self.flow.priority = priority.min(self.config.priorities.saturating_sub(1));
     }
 
-    /// How many bytes of a direction are delivered at most; `u64::MAX`: all.
+    /// How many bytes of a direction are delivered at most; `None`: all.
     #[must_use]
-    pub fn cutoff(&self, direction: Direction) -> u64 {
-        self.flow.cutoff(direction, &self.config.cutoff)
+    pub fn cutoff(&self, direction: Direction) -> Option<u64> {
+        Some(self.flow.cutoff(direction, &self.config.cutoff)).filter(|bytes| *bytes != u64::MAX)
     }
 
-    /// Delivers at most `bytes` of a direction; statistics continue. If more was delivered already, nothing more is. A
+    /// Delivers at most `bytes` of a direction, `None`: all; statistics continue. If more was delivered already, nothing more is. A
     /// direction that passed its cutoff stays cut: bytes that were skipped cannot be delivered later.
-    pub fn set_cutoff(&mut self, direction: Direction, bytes: u64) {
+    pub fn set_cutoff(&mut self, direction: Direction, bytes: impl Into<Option<u64>>) {
+        let bytes = bytes.into().unwrap_or(u64::MAX);
         let at = direction as usize;
         let half = &self.flow.halves[at];
         let reached = if half.has(half::KNOWN) { self.flow.reached(direction) } else { 0 };
-        let now = self.cutoff(direction);
+        let now = self.flow.cutoff(direction, &self.config.cutoff);
         self.flow.halves[at].flags |= half::OWN_CUTOFF;
         self.flow.slow_state().cutoff[at] = if reached > now { now } else { bytes.max(reached) };
     }

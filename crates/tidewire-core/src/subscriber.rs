@@ -1,8 +1,11 @@
 //! How each of several applications behind one handler wants its streams delivered.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
-use crate::{Class, Config, ConfigError, DirectionCutoff, Frame, config::check_delivery};
+use crate::{
+    Class, Config, ConfigError, DirectionCutoff, Frame,
+    config::{check_delivery, stored::optional_span},
+};
 
 /// How one of several applications wants its streams delivered. The fields are settings of [`Config`].
 ///
@@ -15,7 +18,7 @@ pub struct Subscription {
     pub chunk_bytes: u32,
     /// See [`Config::overlap_bytes`].
     pub overlap_bytes: u32,
-    /// See [`Config::flush_timeout_ns`].
+    /// See [`Config::flush_timeout`]; nanoseconds, 0: none.
     pub flush_timeout_ns: u64,
     /// See [`Config::priorities`].
     pub priorities: u8,
@@ -24,6 +27,11 @@ pub struct Subscription {
 }
 
 impl Subscription {
+    /// Sets the time after which an incomplete chunk is delivered: see [`Config::flush_timeout`].
+    pub fn set_flush_timeout(&mut self, after: Option<Duration>) {
+        self.flush_timeout_ns = optional_span::store(after);
+    }
+
     /// Checks the settings that have a range, as [`Config::check`] does.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 
 use std::{hint::black_box, net::Ipv4Addr, time::Instant};
 
-use tidewire::{DirectionStats, EndReason, Endpoint, FlowKey, TcpState};
+use tidewire::{DirectionStats, EndReason, Endpoint, FlowKey, TcpState, Timestamp};
 use tidewire_exports::{Exchange, FlowRecord, Origin, eve, ipfix, zeek};
 use tidewire_protocols::{Answer, App, Dns, Fields, Http, Service, Tls, Transaction};
 
@@ -91,7 +91,8 @@ impl Flow {
             (stats.packets, stats.frames) = (packets, packets);
             (stats.ip_bytes, stats.frame_bytes, stats.payload_wire_bytes) =
                 (packets * 140, packets * 154, packets * 99);
-            (stats.start_ns, stats.end_ns, stats.tcp_flags) = (start_ns, start_ns + 2_000_000, 0x1b);
+            [stats.start, stats.end] = [start_ns, start_ns + 2_000_000].map(|ns| Some(Timestamp::from_nanos(ns)));
+            stats.tcp_flags = 0x1b;
             stats
         });
         let transaction = said(index, server).map(|fields| {

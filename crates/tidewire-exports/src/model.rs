@@ -2,9 +2,10 @@
 
 use tidewire::{
     Anomaly, ClientBy, Conflict, DefragPolicy, Direction, DirectionStats, EndReason, FlowKey, Gap, Mptcp, Rejection,
-    Stream, TcpState,
+    Stream, TcpState, Timestamp,
 };
 use tidewire_protocols::{App, Transaction};
+use tidewire_types::saturating_nanos;
 
 /// Where packets came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,15 +132,15 @@ impl<'a> FlowRecord<'a> {
         Self {
             client_known: stream.client_known(),
             client_by: stream.client_by(),
-            start_ns: stream.start_ns(),
-            end_ns: stream.end_ns(),
+            start_ns: stream.start().as_nanos(),
+            end_ns: stream.end().as_nanos(),
             stats: Direction::BOTH.map(|direction| stream.stats(direction)),
             gaps: stream.gaps(),
             conflicts: Direction::BOTH.map(|direction| stream.conflicts(direction)),
             anomalies: stream.anomalies(),
-            time_back_ns: stream.time_back_ns(),
+            time_back_ns: stream.time_back().map_or(0, saturating_nanos),
             time_outliers: stream.time_outliers(),
-            opened_ns: stream.opened_ns(),
+            opened_ns: stream.opened().as_nanos(),
             app,
             priority: stream.priority(),
             mptcp: stream.mptcp(),
@@ -153,7 +154,8 @@ impl<'a> FlowRecord<'a> {
     #[must_use]
     pub fn since(&self, before: &[DirectionStats; 2]) -> Self {
         let mut rest = self.clone();
-        rest.start_ns = before.iter().map(|stats| stats.end_ns).max().unwrap_or_default().max(self.start_ns);
+        rest.start_ns =
+            before.iter().filter_map(|stats| stats.end).max().map_or(0, Timestamp::as_nanos).max(self.start_ns);
         for (stats, before) in rest.stats.iter_mut().zip(before) {
             let counters = [
                 (&mut stats.packets, before.packets),
@@ -173,7 +175,7 @@ impl<'a> FlowRecord<'a> {
                 (&mut stats.chunks, before.chunks),
             ];
             counters.into_iter().for_each(|(counter, before)| *counter = counter.saturating_sub(before));
-            stats.start_ns = before.end_ns.max(stats.start_ns);
+            stats.start = before.end.max(stats.start);
         }
         rest
     }

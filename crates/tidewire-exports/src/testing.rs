@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tidewire::{
     Anomaly, AnomalyKind, DefragPolicy, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, GapCause,
-    Rejection, TcpState,
+    Rejection, TcpState, Timestamp,
 };
 use tidewire_protocols::{Answer, App, Certificate, Dhcp, Dns, Fields, Http, Quic, Service, Ssh, Tls, Transaction};
 
@@ -109,7 +109,7 @@ impl Sample {
             stats.ip_bytes = 1000 * factor;
             stats.payload_wire_bytes = 600 * factor;
             stats.tcp_flags = 0x1b;
-            (stats.start_ns, stats.end_ns) = (START_NS, START_NS + 2_000_000_000);
+            [stats.start, stats.end] = [START_NS, START_NS + 2_000_000_000].map(|ns| Some(Timestamp::from_nanos(ns)));
             stats
         });
         FlowRecord {

@@ -14,7 +14,7 @@ use crate::{Block, block::BlockFull};
 ///     counter.push(&mut block, frame, &bytes).expect("room");
 /// }
 /// let late = block.batch().frames[1];
-/// assert_eq!((late.number, late.timestamp_ns, late.clock_ns), (2, 5, 7));
+/// assert_eq!((late.number, late.timestamp.as_nanos(), late.clock.as_nanos()), (2, 5, 7));
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct FrameCounter {
@@ -37,9 +37,9 @@ impl FrameCounter {
     pub fn push(&mut self, block: &mut Block, frame: Frame, bytes: &[u8]) -> Result<(), BlockFull> {
         let number = self.number.saturating_add(1);
         block.push(frame.with_number(number), bytes)?;
-        let clock_ns = self.clock.advance(frame.timestamp_ns, number);
+        let clock = self.clock.advance(frame.timestamp, number);
         if let Some(last) = block.frames.last_mut() {
-            last.clock_ns = clock_ns;
+            last.clock = clock;
         }
         self.number = number;
         Ok(())

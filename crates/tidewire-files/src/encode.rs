@@ -401,7 +401,7 @@ mod tests {
                 assert_eq!(batch.bytes(frame), vec![length as u8; length]);
                 assert_eq!(frame.wire_bytes as usize, length + 3);
                 assert_eq!(usize::from(frame.interface), seen / 2 % 2);
-                assert_eq!(frame.timestamp_ns, times[seen / 2 % 2]);
+                assert_eq!(frame.timestamp.as_nanos(), times[seen / 2 % 2]);
                 seen += 1;
             }
         }

@@ -9,7 +9,7 @@
 //! let mut block = Block::new();
 //! while source.fill(&mut block)? {
 //!     for frame in block.batch().frames {
-//!         println!("{} at {} ns: {} bytes", frame.number, frame.timestamp_ns, frame.wire_bytes);
+//!         println!("{} at {}: {} bytes", frame.number, frame.timestamp, frame.wire_bytes);
 //!     }
 //! }
 //! # Ok::<(), tidewire_files::Error>(())
@@ -18,7 +18,7 @@
 //! `Reader` recognises format and compression by content (`input/kind.rs`) and reads pieces of 256 KiB directly into
 //! the caller's `Block`; only a record that crosses a piece's end is copied. `pcap.rs`, `snoop.rs`, `erf.rs`,
 //! `netmon.rs` and `pcapng/` scan the piece and note a `Frame` for each packet: its place, its two lengths, link type,
-//! timestamp and number. A frame also has `clock_ns`, the greatest timestamp so far in the whole input, and `origin`,
+//! timestamp and number. A frame also has `clock`, the greatest timestamp so far in the whole input, and `origin`,
 //! where its bytes can be read again (single uncompressed files only).
 //!
 //! Damage ends an input, not the run: everything before it is processed, and the report has its byte offset.

@@ -17,7 +17,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
 };
-use tidewire_wire::{Frame, PacketLoss};
+use tidewire_wire::{Frame, PacketLoss, Timestamp};
 
 /// Any number of captures as one, in order of time.
 ///
@@ -65,14 +65,14 @@ impl fmt::Debug for Merge {
 /// When an input is next due, and which one it is: the order of merging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
-    timestamp_ns: u64,
+    timestamp: Timestamp,
     index: usize,
 }
 
 impl Due {
     /// When a frame of an input is due. One far ahead of its time (an outlier) does not hold up those behind it.
     fn of(frame: &Frame, index: usize) -> Self {
-        Self { timestamp_ns: frame.timestamp_ns.min(frame.clock_ns), index }
+        Self { timestamp: frame.timestamp.min(frame.clock), index }
     }
 }
 
@@ -253,21 +253,23 @@ impl Merge {
             }
             self.count.number += 1;
             let number = self.count.number;
-            let clock_ns = self.count.clock.advance(frame.timestamp_ns, number);
+            let clock = self.count.clock.advance(frame.timestamp, number);
             if !active.comments.is_empty()
                 && let Some(comments) = active.comments.remove(&frame.number)
             {
                 self.comments.push((number, comments));
             }
-            while let Some(loss) = active.losses.pop_front_if(|loss| loss.number <= frame.number) {
-                let behind = PacketLoss::between(interface, loss.since_ns, loss.timestamp_ns, loss.packets);
+            while let Some(loss) =
+                active.losses.pop_front_if(|loss| loss.number.is_none_or(|behind| behind <= frame.number))
+            {
+                let behind = PacketLoss::between(interface, loss.since, loss.timestamp, loss.packets);
                 block.push_loss(behind.with_number(number));
             }
             block.frames.push(
                 frame
                     .with_place(at as u32, frame.captured_bytes)
                     .with_interface(interface)
-                    .with_clock_ns(clock_ns)
+                    .with_clock(clock)
                     .with_number(number)
                     .with_origin(0),
             );

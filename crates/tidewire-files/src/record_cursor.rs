@@ -95,14 +95,15 @@ impl Count {
     #[inline(always)]
     pub(crate) fn frame_at(&mut self, step: &mut Step, place: RawRecord) -> Frame {
         let number = step.number + 1;
-        let pace = self.clock.advanced(step.pace, place.timestamp_ns, number);
+        let timestamp = Timestamp::from_nanos(place.timestamp_ns);
+        let pace = self.clock.advanced(step.pace, timestamp, number);
         *step = Step { number, pace };
-        Frame::new(place.link, Timestamp::from_nanos(place.timestamp_ns))
+        Frame::new(place.link, timestamp)
             .with_number(number)
             .with_place(place.at as u32, place.captured_bytes)
             .with_wire_bytes(place.wire_bytes.max(place.captured_bytes))
             .with_interface(place.interface)
-            .with_clock_ns(pace.now_ns())
+            .with_clock(pace.now())
             .with_origin(place.origin)
     }
 

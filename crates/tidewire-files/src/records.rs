@@ -152,7 +152,7 @@ mod tests {
                 while let Ok(true) = reader.fill(&mut block) {
                     let batch = block.batch();
                     expected.extend(
-                        batch.frames.iter().map(|f| (f.timestamp_ns, f.interface, f.number, batch.bytes(f).to_vec())),
+                        batch.frames.iter().map(|f| (f.timestamp, f.interface, f.number, batch.bytes(f).to_vec())),
                     );
                 }
                 let (mut found, mut at) = (Vec::new(), records.first_offset() as usize);
@@ -163,7 +163,7 @@ mod tests {
                         if let Record::Packet(f) = record {
                             let data = piece[f.at as usize..][..f.captured_bytes as usize].to_vec();
                             assert!(place.start <= f.at as usize && f.at as usize + data.len() <= place.end);
-                            found.push((f.timestamp_ns, f.interface, f.number, data));
+                            found.push((f.timestamp, f.interface, f.number, data));
                         }
                     });
                     let is_last = at + piece.len() == bytes.len();

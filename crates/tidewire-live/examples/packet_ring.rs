@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 block = frame.at / BLOCK_BYTES;
                 blocks += 1;
                 // The first of a block waited longest.
-                delays.push(now.saturating_sub(frame.timestamp_ns) / 1000);
+                delays.push(now.saturating_sub(frame.timestamp.as_nanos()) / 1000);
             }
             ring.give_back(1);
         }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use tidewire_core::Shunt;
-use tidewire_wire::{Batch, Frame, Memory, PacketClock, PacketLoss};
+use tidewire_wire::{Batch, Frame, Memory, PacketClock, PacketLoss, Timestamp};
 
 use super::{Membership, Ring, RingCounts, TrafficDirection};
 use crate::{
@@ -57,7 +57,7 @@ pub struct Worker {
     frames: u64,
     clock: PacketClock,
     /// Latest timestamp of a frame that was handed over, outliers left out.
-    latest_ns: u64,
+    latest: Timestamp,
     window_ns: u64,
     /// Frames handed over after one with a later timestamp.
     late: u64,
@@ -86,7 +86,7 @@ impl Worker {
             place: (place.0 as u64, place.1.max(1) as u64),
             frames: 0,
             clock: PacketClock::default(),
-            latest_ns: 0,
+            latest: Timestamp::UNIX_EPOCH,
             window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX),
             late: 0,
             draining: false,
@@ -291,9 +291,9 @@ impl Worker {
 
     /// The time up to which every frame that arrived has been delivered: timers can use it while no frame arrives.
     #[must_use]
-    pub fn quiet_until_ns(&self) -> u64 {
+    pub fn quiet_until(&self) -> Timestamp {
         let delay = self.cursors.iter().map(|cursor| cursor.ring.delay_ns()).max().unwrap_or(0);
-        wait::now_ns().saturating_sub(delay + self.window_ns)
+        Timestamp::from_nanos(wait::now_ns().saturating_sub(delay + self.window_ns))
     }
 
     /// Stops the rings: no frame enters them from now on. [`poll`](Self::poll) still delivers the frames in them, without

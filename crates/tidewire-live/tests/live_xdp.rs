@@ -410,9 +410,13 @@ fn timestamps_are_those_of_arrival() {
                         let bytes = batch.bytes(frame);
                         let (before, _) = sent.iter().find(|(_, sent)| sent == bytes).expect("it was sent");
                         let times = *before..collected;
-                        assert!(times.contains(&frame.timestamp_ns), "{engine:?}: {} of {times:?}", frame.timestamp_ns);
-                        assert!(frame.timestamp_ns >= latest, "several queues, one order");
-                        latest = frame.timestamp_ns;
+                        assert!(
+                            times.contains(&frame.timestamp.as_nanos()),
+                            "{engine:?}: {} of {times:?}",
+                            frame.timestamp.as_nanos()
+                        );
+                        assert!(frame.timestamp.as_nanos() >= latest, "several queues, one order");
+                        latest = frame.timestamp.as_nanos();
                         got += 1;
                     }
                 }) > 0

@@ -104,7 +104,7 @@ impl ConversationTracker {
     pub fn gap<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, gap: &Gap, report: &mut Report<'_>) {
         let corrects = !matches!(gap.cause, GapCause::Urgent | GapCause::Cutoff);
         let cuts = self.cuts.as_ref().filter(|_| corrects);
-        let times = [stream.start_ns(), stream.end_ns()];
+        let times = [stream.start().as_nanos(), stream.end().as_nanos()];
         let corrected = cuts.map(|cuts| cuts.corrected_gap(&stream.key(), times, *gap));
         match corrected {
             Some(corrected) if corrected.cause == GapCause::Cutoff => {

@@ -85,7 +85,7 @@ impl CutOffs {
 
     /// Of a stream, whether it is printed or not: bytes that count as missing and are not, and bytes of frames that were cut off.
     pub fn sums<D>(&self, stream: &Stream<'_, D>) -> [u64; 2] {
-        let times = [stream.start_ns(), stream.end_ns()];
+        let times = [stream.start().as_nanos(), stream.end().as_nanos()];
         let Some(amounts) = self.of(stream.id(), &stream.key(), times) else { return [0; 2] };
         let bytes = forgive(&amounts, &mut Direction::BOTH.map(|direction| stream.stats(direction)), stream.gaps());
         [bytes, amounts.iter().fold(0, |sum: u64, amount| sum.saturating_add(amount.bytes))]

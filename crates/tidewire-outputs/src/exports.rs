@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use tidewire::Ledger;
+use tidewire::{Ledger, Timestamp};
 use tidewire_exports::{
     Explainer, FlowRecord, Origin, Remaining,
     zeek::{History, Tunnel},
@@ -348,8 +348,14 @@ impl Exports {
     }
 
     /// Writes the counters of a capture that lasts, where a period ended: its ledger, and how many packets were lost before
-    /// (`None` for pipes). `elapsed`: since it began; `clock_ns`: the time of a pipe's packets, 0 if there was none.
-    pub fn report_counters(&self, elapsed: Duration, clock_ns: u64, counters: impl FnOnce() -> (Ledger, Option<u64>)) {
+    /// (`None` for pipes). `elapsed`: since it began; `clock`: the time of a pipe's packets, if there was one.
+    pub fn report_counters(
+        &self,
+        elapsed: Duration,
+        clock: Option<Timestamp>,
+        counters: impl FnOnce() -> (Ledger, Option<u64>),
+    ) {
+        let clock_ns = clock.map_or(0, Timestamp::as_nanos);
         let due_s = self.explained_due_s.load(Ordering::Relaxed);
         if elapsed.as_secs() >= due_s {
             self.explained_due_s.store(due_s.saturating_add(EXPLAINED_S), Ordering::Relaxed);

@@ -61,7 +61,7 @@ mod tests {
         };
         let exports = Exports::open(&targets, settings).unwrap();
         for second in 0..130 {
-            exports.report_counters(Duration::from_secs(second), 0, || (Ledger::default(), Some(second)));
+            exports.report_counters(Duration::from_secs(second), None, || (Ledger::default(), Some(second)));
         }
         exports.finish(&Facts { uptime: 130, dropped: Some(130), ..Facts::default() }, true).unwrap();
         let text = fs::read_to_string(folder.path().join("eve.json")).unwrap();

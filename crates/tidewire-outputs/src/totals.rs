@@ -45,7 +45,7 @@ impl Totals {
             self.missing_bytes += stats.missing_bytes;
             self.one_sided += u64::from(stats.packets == 0 && stats.missing_bytes > 0);
         }
-        self.span(stream.start_ns(), stream.end_ns());
+        self.span(stream.start().as_nanos(), stream.end().as_nanos());
     }
 
     /// Takes bytes that a recorder cut off out of those that are missing, and adds what it cut off.

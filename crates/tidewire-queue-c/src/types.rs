@@ -4,6 +4,7 @@ use tidewire_queue::{
     Missing,
     records::{Close, DirectionStats, Key, Open, PacketHeader},
 };
+use tidewire_types::Timestamp;
 
 /// `tidewire_queue_key_t`
 #[repr(C)]
@@ -213,8 +214,8 @@ impl From<&DirectionStats> for CFigures {
             shed_packets: figures.shed_packets,
             shed_bytes: figures.shed_bytes,
             chunks: figures.chunks,
-            start_ns: figures.start_ns,
-            end_ns: figures.end_ns,
+            start_ns: figures.start.map_or(0, Timestamp::as_nanos),
+            end_ns: figures.end.map_or(0, Timestamp::as_nanos),
             tcp_flags: u64::from(figures.tcp_flags),
         }
     }

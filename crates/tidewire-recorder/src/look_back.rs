@@ -149,7 +149,7 @@ impl LookBack {
             piece.bytes.extend_from_slice(bytes);
             piece.packets.push_back(Kept {
                 number: frame.number,
-                timestamp_ns: frame.timestamp_ns,
+                timestamp_ns: frame.timestamp.as_nanos(),
                 captured_bytes: bytes.len() as u32,
                 wire_bytes: frame.wire_bytes,
                 order,
@@ -316,7 +316,7 @@ impl LookBack {
             .with_place(0, kept.captured_bytes)
             .with_wire_bytes(kept.wire_bytes)
             .with_interface(kept.interface)
-            .with_clock_ns(kept.timestamp_ns.min(self.newest_ns));
+            .with_clock(Timestamp::from_nanos(kept.timestamp_ns.min(self.newest_ns)));
         Some((frame, bytes))
     }
 

@@ -27,6 +27,6 @@ mod vlan;
 pub use ip_protocol::{protocol_name, protocol_number};
 pub use nearest::{nearest, ranked};
 pub use stream::{Direction, DirectionStats, Endpoint, PRIORITIES_MAX};
-pub use timestamp::{Timestamp, TimestampOutOfRange};
+pub use timestamp::{Timestamp, TimestampOutOfRange, saturating_nanos};
 pub use units::{Binary, BitRate, Bytes, Count, Lasting, Share, Size, Span, counted};
 pub use vlan::Vlans;

@@ -5,6 +5,8 @@ use std::{
     net::{IpAddr, Ipv4Addr},
 };
 
+use crate::Timestamp;
+
 /// Most priorities of streams: 0, the lowest, to 7.
 pub const PRIORITIES_MAX: u8 = 8;
 
@@ -149,10 +151,12 @@ pub struct DirectionStats {
     pub shed_bytes: u64,
     /// Chunks delivered.
     pub chunks: u64,
-    /// The least timestamp of a packet, nanoseconds since the epoch; 0: no packet was seen.
-    pub start_ns: u64,
-    /// The greatest timestamp of a packet, nanoseconds since the epoch; 0: no packet was seen.
-    pub end_ns: u64,
+    /// The least timestamp of a packet; `None`: no packet was seen.
+    #[cfg_attr(feature = "serde", serde(rename = "start_ns", with = "nanoseconds"))]
+    pub start: Option<Timestamp>,
+    /// The greatest timestamp of a packet; `None`: no packet was seen.
+    #[cfg_attr(feature = "serde", serde(rename = "end_ns", with = "nanoseconds"))]
+    pub end: Option<Timestamp>,
     /// Union of all TCP flags seen: twelve bits, of which 0x100 is AE (RFC 9768) and those above are reserved.
     pub tcp_flags: u16,
 }
@@ -161,7 +165,7 @@ impl DirectionStats {
     /// Number of figures.
     pub const COUNT: usize = 18;
 
-    /// The figures in the order of the fields.
+    /// The figures in the order of the fields; times are nanoseconds since 1970, 0 where no packet was seen.
     #[must_use]
     pub fn words(&self) -> [u64; Self::COUNT] {
         [
@@ -180,8 +184,8 @@ impl DirectionStats {
             self.shed_packets,
             self.shed_bytes,
             self.chunks,
-            self.start_ns,
-            self.end_ns,
+            self.start.map_or(0, Timestamp::as_nanos),
+            self.end.map_or(0, Timestamp::as_nanos),
             self.tcp_flags.into(),
         ]
     }
@@ -189,6 +193,7 @@ impl DirectionStats {
     /// Figures out of their [`words`](Self::words); of the flags the low 16 bits.
     #[must_use]
     pub fn from_words(words: [u64; Self::COUNT]) -> Self {
+        let time = |word| (words[0] > 0).then_some(Timestamp::from_nanos(word));
         Self {
             packets: words[0],
             frames: words[1],
@@ -205,8 +210,8 @@ impl DirectionStats {
             shed_packets: words[12],
             shed_bytes: words[13],
             chunks: words[14],
-            start_ns: words[15],
-            end_ns: words[16],
+            start: time(words[15]),
+            end: time(words[16]),
             tcp_flags: words[17] as u16,
         }
     }
@@ -214,7 +219,6 @@ impl DirectionStats {
 
 impl Debug for DirectionStats {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let seen = |time_ns| (self.packets > 0).then_some(time_ns);
         f.debug_struct("DirectionStats")
             .field("packets", &self.packets)
             .field("frames", &self.frames)
@@ -231,10 +235,26 @@ impl Debug for DirectionStats {
             .field("shed_packets", &self.shed_packets)
             .field("shed_bytes", &self.shed_bytes)
             .field("chunks", &self.chunks)
-            .field("start_ns", &seen(self.start_ns))
-            .field("end_ns", &seen(self.end_ns))
+            .field("start", &self.start)
+            .field("end", &self.end)
             .field("tcp_flags", &self.tcp_flags)
             .finish()
+    }
+}
+
+/// Times as records have them: nanoseconds since 1970, 0 where there is none.
+#[cfg(feature = "serde")]
+mod nanoseconds {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use crate::Timestamp;
+
+    pub fn serialize<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(time.map_or(0, Timestamp::as_nanos))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
+        Ok(Some(u64::deserialize(deserializer)?).filter(|nanoseconds| *nanoseconds > 0).map(Timestamp::from_nanos))
     }
 }
 
@@ -256,9 +276,12 @@ mod tests {
     fn figures_come_back_from_their_words() {
         let words: [u64; DirectionStats::COUNT] = std::array::from_fn(|at| 1 + at as u64);
         let stats = DirectionStats::from_words(words);
-        assert_eq!((stats.words(), stats.packets, stats.end_ns, stats.tcp_flags), (words, 1, 17, 18));
+        assert_eq!(
+            (stats.words(), stats.packets, stats.end, stats.tcp_flags),
+            (words, 1, Some(Timestamp::from_nanos(17)), 18)
+        );
         let shown = format!("{:?}", DirectionStats::default());
-        assert!(shown.contains("start_ns: None, end_ns: None"), "{shown}");
+        assert!(shown.contains("start: None, end: None"), "{shown}");
     }
 
     #[test]

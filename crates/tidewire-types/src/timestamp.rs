@@ -32,20 +32,26 @@ impl Timestamp {
     /// 1970-01-01T00:00:00Z.
     pub const UNIX_EPOCH: Self = Self(0);
 
+    /// The latest one, in the year 2554.
+    pub const MAX: Self = Self(u64::MAX);
+
     /// From nanoseconds since 1970.
     #[must_use]
+    #[inline]
     pub const fn from_nanos(nanoseconds: u64) -> Self {
         Self(nanoseconds)
     }
 
     /// Nanoseconds since 1970.
     #[must_use]
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// Time since an earlier one; `None` if that is later. Packets may be captured out of order.
     #[must_use]
+    #[inline]
     pub const fn checked_duration_since(self, earlier: Self) -> Option<Duration> {
         match self.0.checked_sub(earlier.0) {
             Some(nanoseconds) => Some(Duration::from_nanos(nanoseconds)),
@@ -55,21 +61,53 @@ impl Timestamp {
 
     /// Time since an earlier one; zero if that is later.
     #[must_use]
+    #[inline]
     pub const fn saturating_duration_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// A later time, at most [`MAX`](Self::MAX).
+    #[must_use]
+    #[inline]
+    pub const fn saturating_add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(saturating_nanos(duration)))
+    }
+
+    /// An earlier time, at least [`UNIX_EPOCH`](Self::UNIX_EPOCH).
+    #[must_use]
+    #[inline]
+    pub const fn saturating_sub(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(saturating_nanos(duration)))
+    }
+
     /// A later time; `None` after the year 2554.
     #[must_use]
+    #[inline]
     pub fn checked_add(self, duration: Duration) -> Option<Self> {
         u64::try_from(duration.as_nanos()).ok().and_then(|nanoseconds| self.0.checked_add(nanoseconds)).map(Self)
     }
 
     /// An earlier time; `None` before 1970.
     #[must_use]
+    #[inline]
     pub fn checked_sub(self, duration: Duration) -> Option<Self> {
         u64::try_from(duration.as_nanos()).ok().and_then(|nanoseconds| self.0.checked_sub(nanoseconds)).map(Self)
     }
+}
+
+/// Nanoseconds of a duration; those of 584 years if it is longer.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidewire_types::saturating_nanos;
+///
+/// assert_eq!(saturating_nanos(Duration::from_micros(1)), 1_000);
+/// assert_eq!(saturating_nanos(Duration::MAX), u64::MAX);
+/// ```
+#[must_use]
+#[inline]
+pub const fn saturating_nanos(duration: Duration) -> u64 {
+    duration.as_secs().saturating_mul(SECOND_NS).saturating_add(duration.subsec_nanos() as u64)
 }
 
 /// A time before 1970 or after 2554.
@@ -117,6 +155,11 @@ mod tests {
         assert_eq!((last.checked_add(second), first.checked_sub(second)), (None, None));
         assert_eq!(first.checked_add(Duration::MAX), None);
         assert_eq!(first.saturating_duration_since(last), Duration::ZERO);
+        assert_eq!(
+            (last.saturating_add(second), first.saturating_sub(second)),
+            (Timestamp::MAX, Timestamp::UNIX_EPOCH)
+        );
+        assert_eq!(first.saturating_add(second).saturating_sub(second), first);
         assert_eq!(last.checked_sub(Duration::from_nanos(u64::MAX)), Some(Timestamp::UNIX_EPOCH));
     }
 }

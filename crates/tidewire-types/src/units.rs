@@ -1,6 +1,6 @@
 //! Sizes and times with units: parsing and formatting.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, time::Duration};
 
 /// A number of bytes: `1500`, `64K`, `1.5G`, `10MB`, `all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +9,20 @@ pub struct Size(pub u64);
 /// A time span in nanoseconds: `10s`, `500ms`, `1.5h`, `2m30s`, `0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(pub u64);
+
+impl Span {
+    /// The time span.
+    #[must_use]
+    pub const fn duration(self) -> Duration {
+        Duration::from_nanos(self.0)
+    }
+
+    /// The time span, for options whose `0` says that there is none.
+    #[must_use]
+    pub fn unless_zero(self) -> Option<Duration> {
+        (self.0 > 0).then(|| self.duration())
+    }
+}
 
 /// A share: `50%` or `0.5`, in thousandths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -35,11 +35,11 @@ pub struct Frame {
     pub link: LinkType,
     /// Index of its interface, in the order of their first appearance in the whole input.
     pub interface: u16,
-    /// Capture timestamp, nanoseconds since the epoch.
-    pub timestamp_ns: u64,
-    /// The clock of timers, nanoseconds: the greatest timestamp of this frame and all before it in the whole input,
-    /// without outliers (see [`PacketClock`](crate::PacketClock)).
-    pub clock_ns: u64,
+    /// When it was captured.
+    pub timestamp: Timestamp,
+    /// The clock of timers: the greatest timestamp of this frame and all before it in the whole input, without outliers
+    /// (see [`PacketClock`](crate::PacketClock)).
+    pub clock: Timestamp,
     /// Number of the frame in the whole input, from 1.
     pub number: u64,
     /// [`offset`](Self::offset) plus one, or 0.
@@ -55,26 +55,18 @@ impl Frame {
     #[must_use]
     #[inline]
     pub const fn new(link: LinkType, timestamp: Timestamp) -> Self {
-        let timestamp_ns = timestamp.as_nanos();
         Self {
             at: 0,
             captured_bytes: 0,
             wire_bytes: 0,
             link,
             interface: 0,
-            timestamp_ns,
-            clock_ns: timestamp_ns,
+            timestamp,
+            clock: timestamp,
             number: 1,
             origin: 0,
             checksum: ChecksumStatus::Unknown,
         }
-    }
-
-    /// When it was captured: [`timestamp_ns`](Self::timestamp_ns).
-    #[must_use]
-    #[inline]
-    pub const fn timestamp(&self) -> Timestamp {
-        Timestamp::from_nanos(self.timestamp_ns)
     }
 
     /// Sets its place in [`Batch::memory`]; its bytes on the wire are at least those captured.
@@ -120,19 +112,19 @@ impl Frame {
         self
     }
 
-    /// Sets [`timestamp_ns`](Self::timestamp_ns), and leaves the clock.
+    /// Sets [`timestamp`](Self::timestamp), and leaves the clock.
     #[must_use]
     #[inline]
-    pub const fn with_timestamp_ns(mut self, timestamp_ns: u64) -> Self {
-        self.timestamp_ns = timestamp_ns;
+    pub const fn with_timestamp(mut self, timestamp: Timestamp) -> Self {
+        self.timestamp = timestamp;
         self
     }
 
-    /// Sets [`clock_ns`](Self::clock_ns); see [`PacketClock`](crate::PacketClock).
+    /// Sets [`clock`](Self::clock); see [`PacketClock`](crate::PacketClock).
     #[must_use]
     #[inline]
-    pub const fn with_clock_ns(mut self, clock_ns: u64) -> Self {
-        self.clock_ns = clock_ns;
+    pub const fn with_clock(mut self, clock: Timestamp) -> Self {
+        self.clock = clock;
         self
     }
 
@@ -169,8 +161,8 @@ impl fmt::Debug for Frame {
             .field("wire_bytes", &self.wire_bytes)
             .field("link", &self.link)
             .field("interface", &self.interface)
-            .field("timestamp_ns", &self.timestamp_ns)
-            .field("clock_ns", &self.clock_ns)
+            .field("timestamp", &self.timestamp)
+            .field("clock", &self.clock)
             .field("number", &self.number)
             .field("origin", &(self.origin != 0).then_some(self.origin))
             .field("checksum", &self.checksum)
@@ -182,14 +174,14 @@ impl fmt::Debug for Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacketLoss {
-    /// Number of the frame behind them; 0: not known.
-    pub number: u64,
+    /// Number of the frame behind them; `None`: not known.
+    pub number: Option<u64>,
     /// Its interface.
     pub interface: u16,
-    /// Its timestamp, nanoseconds since the epoch: the latest time at which they were lost.
-    pub timestamp_ns: u64,
+    /// Its timestamp: the latest time at which they were lost.
+    pub timestamp: Timestamp,
     /// The earliest time at which they were lost, where the capture knows more than its timestamp: when it read its counts before.
-    pub since_ns: u64,
+    pub since: Timestamp,
     /// How many packets.
     pub packets: u64,
 }
@@ -198,20 +190,20 @@ impl PacketLoss {
     /// So many packets before this frame, at its time.
     #[must_use]
     pub const fn before(frame: &Frame, packets: u64) -> Self {
-        let Frame { number, interface, timestamp_ns, .. } = *frame;
-        Self { number, interface, timestamp_ns, since_ns: timestamp_ns, packets }
+        let Frame { number, interface, timestamp, .. } = *frame;
+        Self { number: Some(number), interface, timestamp, since: timestamp, packets }
     }
 
-    /// So many packets at an interface, at a time between these two, nanoseconds since the epoch; the frame behind them is not known.
+    /// So many packets at an interface, at a time between these two; the frame behind them is not known.
     #[must_use]
-    pub const fn between(interface: u16, since_ns: u64, timestamp_ns: u64, packets: u64) -> Self {
-        Self { number: 0, interface, timestamp_ns, since_ns, packets }
+    pub const fn between(interface: u16, since: Timestamp, timestamp: Timestamp, packets: u64) -> Self {
+        Self { number: None, interface, timestamp, since, packets }
     }
 
     /// Sets the number of the frame behind them, in a method chain.
     #[must_use]
     pub const fn with_number(mut self, number: u64) -> Self {
-        self.number = number;
+        self.number = Some(number);
         self
     }
 }

@@ -5,11 +5,17 @@
 //! settled, so the first packet behind a silence has the right clock. A clock that was set back lets the timers go on
 //! from where they stand.
 
+use std::time::Duration;
+
+use tidewire_types::Timestamp;
+
 use crate::Frame;
 
-/// The farthest that a packet's time may lie from the clock without being doubted, nanoseconds: an hour. Few timeouts
-/// are longer, and clocks that are set by hand differ by less.
-pub const CLOCK_STEP_NS: u64 = 3_600_000_000_000;
+/// The farthest that a packet's time may lie from the clock without being doubted: an hour. Few timeouts are longer, and
+/// clocks that are set by hand differ by less.
+pub const CLOCK_STEP: Duration = Duration::from_nanos(CLOCK_STEP_NS);
+
+const CLOCK_STEP_NS: u64 = 3_600_000_000_000;
 
 /// Consecutive packets so far behind the clock that show that the capture's clock was set back. More than for a step
 /// ahead: nothing ends while the clock stands.
@@ -23,7 +29,7 @@ const SILENCE_MAX_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 
 /// The clock of timers over an input: the greatest timestamp so far, without outliers. It never goes back.
 ///
-/// A packet more than [`CLOCK_STEP_NS`] ahead of the clock moves it only if the next packet is so far ahead, too: cards
+/// A packet more than [`CLOCK_STEP`] ahead of the clock moves it only if the next packet is so far ahead, too: cards
 /// stamp packets with other times before their own clock is set. Packets so far behind do not move it. Where several
 /// follow each other, the capture's clock was set back, and this one goes on from where it stands.
 #[derive(Clone, Debug, Default)]
@@ -48,11 +54,11 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The greatest clock so far, nanoseconds.
+    /// The greatest clock so far.
     #[must_use]
     #[inline(always)]
-    pub fn now_ns(self) -> u64 {
-        self.clock_ns
+    pub fn now(self) -> Timestamp {
+        Timestamp::from_nanos(self.clock_ns)
     }
 }
 
@@ -67,17 +73,17 @@ struct Outlier {
 }
 
 impl PacketClock {
-    /// The greatest clock so far, nanoseconds.
+    /// The greatest clock so far.
     #[must_use]
-    pub fn now_ns(&self) -> u64 {
-        self.pace.clock_ns
+    pub fn now(&self) -> Timestamp {
+        self.pace.now()
     }
 
     /// The clock at the next packet, whose number is `number`: one more than that of the packet before.
     #[inline(always)]
-    pub fn advance(&mut self, timestamp_ns: u64, number: u64) -> u64 {
-        self.pace = self.advanced(self.pace, timestamp_ns, number);
-        self.pace.clock_ns
+    pub fn advance(&mut self, timestamp: Timestamp, number: u64) -> Timestamp {
+        self.pace = self.advanced(self.pace, timestamp, number);
+        self.pace.now()
     }
 
     /// The part that each packet moves: the first argument of [`advanced`](Self::advanced), whose last result goes to
@@ -97,7 +103,8 @@ impl PacketClock {
     /// As [`advance`](Self::advance), for a loop over packets.
     #[must_use]
     #[inline(always)]
-    pub fn advanced(&mut self, pace: Pace, timestamp_ns: u64, number: u64) -> Pace {
+    pub fn advanced(&mut self, pace: Pace, timestamp: Timestamp, number: u64) -> Pace {
+        let timestamp_ns = timestamp.as_nanos();
         let time_ns = timestamp_ns.wrapping_add(pace.base_ns);
         if time_ns.checked_sub(pace.clock_ns).is_some_and(|step_ns| step_ns <= CLOCK_STEP_NS) {
             return Pace { clock_ns: time_ns, ..pace };
@@ -107,8 +114,9 @@ impl PacketClock {
         self.pace
     }
 
-    /// Notes that it is `now_ns`, where no packet came for long: the next one is expected to be of that time.
-    pub fn pass_silence(&mut self, now_ns: u64) {
+    /// Notes that it is `now`, where no packet came for long: the next one is expected to be of that time.
+    pub fn pass_silence(&mut self, now: Timestamp) {
+        let now_ns = now.as_nanos();
         if self.pace.clock_ns != 0 && now_ns.saturating_sub(self.pace.clock_ns) > CLOCK_STEP_NS / 2 {
             self.pace.clock_ns = now_ns;
         }
@@ -184,18 +192,18 @@ impl PacketClock {
             *self = Self::default();
             self.pace.clock_ns = begin_ns;
             for (frame, number) in frames.iter_mut().zip(number..) {
-                frame.clock_ns = self.advance(frame.timestamp_ns, number);
+                frame.clock = self.advance(frame.timestamp, number);
             }
         }
         self.has_outliers = false;
         let frames_before = frames.len().saturating_sub(1) as u64;
         let mut corrections = self.corrections.drain(..).peekable();
-        let mut least_ns = 0;
+        let mut least = Timestamp::UNIX_EPOCH;
         for (frame, number) in frames.iter_mut().zip(number..) {
             while let Some((_, clock_ns)) = corrections.next_if(|correction| correction.0 <= number) {
-                least_ns = clock_ns;
+                least = Timestamp::from_nanos(clock_ns);
             }
-            frame.clock_ns = frame.clock_ns.max(least_ns);
+            frame.clock = frame.clock.max(least);
         }
         drop(corrections);
         // No packet follows yet that agrees with the last one: it is believed, unless it is years ahead.
@@ -205,7 +213,8 @@ impl PacketClock {
             && last.number == number + frames_before
             && last.time_ns.saturating_sub(clock_ns) <= SILENCE_MAX_NS
         {
-            (frame.clock_ns, self.pace.clock_ns) = (last.time_ns, last.time_ns);
+            self.pace.clock_ns = last.time_ns;
+            frame.clock = self.pace.now();
             self.last = Outlier::default();
         }
     }
@@ -213,8 +222,8 @@ impl PacketClock {
 
 /// Where a clock begins whose first packet is an outlier; `None` for any other.
 fn begin(frames: &[Frame]) -> Option<u64> {
-    let first = frames.first()?.timestamp_ns;
-    let mut times: Vec<u64> = frames.iter().take(FIRST).map(|frame| frame.timestamp_ns).collect();
+    let first = frames.first()?.timestamp.as_nanos();
+    let mut times: Vec<u64> = frames.iter().take(FIRST).map(|frame| frame.timestamp.as_nanos()).collect();
     times.sort_unstable();
     let median = *times.get((times.len() - 1) / 2)?;
     let is_outlier = first > median.saturating_add(CLOCK_STEP_NS) || median > first.saturating_add(SILENCE_MAX_NS);
@@ -227,7 +236,7 @@ fn begin(frames: &[Frame]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ChecksumStatus, LinkType};
+    use crate::LinkType;
 
     const S: u64 = 1_000_000_000;
     const NOW: u64 = 1_700_000_000 * S;
@@ -244,21 +253,15 @@ mod tests {
             let mut frames: Vec<Frame> = Vec::new();
             for &timestamp_ns in times {
                 number += 1;
-                frames.push(Frame {
-                    at: 0,
-                    captured_bytes: 0,
-                    wire_bytes: 0,
-                    link: LinkType::RAW,
-                    interface: 0,
-                    timestamp_ns,
-                    clock_ns: clock.advance(timestamp_ns, number),
-                    number,
-                    origin: 0,
-                    checksum: ChecksumStatus::Unknown,
-                });
+                let timestamp = Timestamp::from_nanos(timestamp_ns);
+                frames.push(
+                    Frame::new(LinkType::RAW, timestamp)
+                        .with_clock(clock.advance(timestamp, number))
+                        .with_number(number),
+                );
             }
             clock.settle(&mut frames, first);
-            all.extend(frames.iter().map(|frame| frame.clock_ns));
+            all.extend(frames.iter().map(|frame| frame.clock.as_nanos()));
         }
         assert!(all.is_sorted(), "a clock never goes back");
         all

@@ -91,7 +91,7 @@ mod walk;
 
 pub use batch::{Batch, ChecksumStatus, Frame, Memory, PacketLoss, Parts};
 pub use checksum::{Checksum, ipv4_header_checksum, transport_checksum};
-pub use clock::{CLOCK_STEP_NS, Pace, PacketClock};
+pub use clock::{CLOCK_STEP, Pace, PacketClock};
 pub use decoded::{Brief, Decoded, Fragment, Kind, Tunnel, TunnelKind};
 pub use dispatch::{decode_carriers, decode_subframe};
 pub use doubts::Doubts;

@@ -120,25 +120,18 @@ fn is_longer_than_frame(decoded: &Decoded) -> bool {
 mod tests {
     use super::{CUT_FRAMES_MIN, Slices, Slicing};
     use crate::testing::{ethernet, ipv4, ipv6, join, tcp};
-    use crate::{Batch, ChecksumStatus, Decoded, Frame, Kind, LinkType, Settings, decode};
+    use crate::{Batch, Decoded, Frame, Kind, LinkType, Settings, Timestamp, decode};
 
     /// Frames one after the other, each of an interface and as long as it was captured.
     fn block(frames: &[(u16, &[u8])]) -> (Vec<u8>, Vec<Frame>) {
         let mut memory = Vec::new();
         let mut found = Vec::new();
         for (interface, bytes) in frames {
-            found.push(Frame {
-                at: memory.len() as u32,
-                captured_bytes: bytes.len() as u32,
-                wire_bytes: bytes.len() as u32,
-                link: LinkType::ETHERNET,
-                interface: *interface,
-                timestamp_ns: 0,
-                clock_ns: 0,
-                number: found.len() as u64 + 1,
-                origin: 0,
-                checksum: ChecksumStatus::Unknown,
-            });
+            let frame = Frame::new(LinkType::ETHERNET, Timestamp::UNIX_EPOCH)
+                .with_place(memory.len() as u32, bytes.len() as u32)
+                .with_interface(*interface)
+                .with_number(found.len() as u64 + 1);
+            found.push(frame);
             memory.extend_from_slice(bytes);
         }
         (memory, found)

@@ -5,14 +5,16 @@ use std::{
     time::Duration,
 };
 
-use tidewire_core::{ChecksumMode, Config, DefragPolicy, Direction, Handler, KeyIds, LinkAddresses, Mode, TcpPolicy};
+use tidewire_core::{
+    ChecksumMode, Config, DefragPolicy, Direction, DirectionCutoff, Handler, KeyIds, LinkAddresses, Mode, TcpPolicy,
+};
 
 #[cfg(feature = "filter")]
 use crate::StreamClass;
 use crate::{
     Error, Outcome, Stop,
     frames::FrameHandler,
-    setup::{Duplicates, Input, Setup, nanoseconds},
+    setup::{Duplicates, Input, Setup},
     worker::message,
 };
 
@@ -101,15 +103,15 @@ impl<I, C> Capture<I, C> {
         self
     }
 
-    /// Delivers at most `bytes` of each direction; statistics continue. 0: statistics only; `u64::MAX`: no limit.
-    pub fn cutoff(mut self, bytes: u64) -> Self {
-        self.setup.single.cutoff_bytes = Some(bytes);
+    /// Delivers at most `bytes` of each direction; statistics continue. 0: statistics only; `None`: all bytes.
+    pub fn cutoff(mut self, bytes: impl Into<Option<u64>>) -> Self {
+        self.setup.single.cutoff = Some(DirectionCutoff::of(bytes));
         self
     }
 
     /// Delivers at most `bytes` of one direction.
-    pub fn cutoff_direction(mut self, direction: Direction, bytes: u64) -> Self {
-        self.setup.single.direction_cutoff_bytes[direction as usize] = Some(bytes);
+    pub fn cutoff_direction(mut self, direction: Direction, bytes: impl Into<Option<u64>>) -> Self {
+        self.setup.single.direction_cutoffs[direction as usize] = Some(bytes.into());
         self
     }
 
@@ -128,24 +130,24 @@ impl<I, C> Capture<I, C> {
         self
     }
 
-    /// Delivers a chunk that was begun after this much packet time, full or not. Zero: only when it is full.
-    pub fn flush_timeout(mut self, after: Duration) -> Self {
-        self.setup.single.flush_timeout_ns = Some(nanoseconds(after));
+    /// Delivers a chunk that was begun after this much packet time, full or not. `None`: only when it is full, the default.
+    pub fn flush_timeout(mut self, after: impl Into<Option<Duration>>) -> Self {
+        self.setup.single.flush_timeout = Some(after.into());
         self
     }
 
-    /// Ends streams that were idle for longer, in packet time. Zero: never.
-    pub fn inactivity_timeout(mut self, after: Duration) -> Self {
-        self.setup.single.inactivity_timeout_ns = Some(nanoseconds(after));
+    /// Ends streams that were idle for longer, in packet time. `None`: never, the default of files.
+    pub fn inactivity_timeout(mut self, after: impl Into<Option<Duration>>) -> Self {
+        self.setup.single.inactivity_timeout = Some(after.into());
         self
     }
 
     /// Reports the end of a connection (`close`) once it is over and was silent for this long, instead of when it is
     /// forgotten: for inputs without an end, such as a pipe from tcpdump. Packets that come later belong to no stream, and
     /// have the fate [`Fate::AfterClose`](crate::Fate). By packet time; where nothing comes from a pipe, the wall clock
-    /// counts. Zero: when it is forgotten, the default of files.
-    pub fn report_closed(mut self, after: Duration) -> Self {
-        self.setup.single.report_closed_ns = Some(nanoseconds(after));
+    /// counts. `None`: when it is forgotten, the default of files.
+    pub fn report_closed(mut self, after: impl Into<Option<Duration>>) -> Self {
+        self.setup.single.report_closed = Some(after.into());
         self
     }
 

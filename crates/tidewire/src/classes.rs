@@ -28,8 +28,8 @@ impl StreamClass {
     }
 
     /// Delivers at most `bytes` of each direction.
-    pub fn cutoff(mut self, bytes: u64) -> Self {
-        self.cutoff = Some(DirectionCutoff::both(bytes));
+    pub fn cutoff(mut self, bytes: impl Into<Option<u64>>) -> Self {
+        self.cutoff = Some(DirectionCutoff::of(bytes));
         self
     }
 

@@ -187,7 +187,7 @@ impl<F: FnMut(FinishedStream) -> Option<FinishedStream>> Handler for Gathering<F
         let finished = FinishedStream {
             id: stream.id(),
             key: stream.key(),
-            span_ns: (stream.start_ns(), stream.end_ns()),
+            span_ns: (stream.start().as_nanos(), stream.end().as_nanos()),
             state: stream.state(),
             reason,
             stats: directions.map(|direction| stream.stats(direction)),
@@ -222,7 +222,7 @@ impl<I: Input> Capture<I> {
     /// this thread.
     ///
     /// At most [`STREAM_BYTES_KEPT`] bytes of each direction are kept; [`cutoff`](Self::cutoff) or a class of the stream sets
-    /// another limit, and `cutoff(u64::MAX)` none. The bytes that all streams keep together are bounded by
+    /// another limit, and `cutoff(None)` none. The bytes that all streams keep together are bounded by
     /// [`memory`](Self::memory), in addition to what that setting covers otherwise; what does not fit is dropped from the end of a
     /// direction and counted ([`FinishedStream::dropped_bytes`]). Use a [`Handler`] for larger streams and for streams that
     /// do not end.

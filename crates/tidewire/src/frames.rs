@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidewire_core::{Batch, Ledger, PacketLoss, Shunt};
+use tidewire_core::{Batch, Ledger, PacketLoss, Shunt, Timestamp};
 
 /// Receives frames as they were captured, without decoding, reassembly or state of streams: for programs that keep frames, such
 /// as a recorder. All calls for a handler come from one thread.
@@ -66,10 +66,10 @@ pub trait FrameHandler {
         let _ = losses;
     }
 
-    /// No frame arrived until then, nanoseconds since the epoch (0 where a file is silent: packet time does not advance). About
-    /// every 50 ms of an interface and 200 ms of a pipe.
-    fn quiet(&mut self, until_ns: u64) {
-        let _ = until_ns;
+    /// No frame arrived until then (`None` where a file is silent: packet time does not advance). About every 50 ms of an interface
+    /// and 200 ms of a pipe.
+    fn quiet(&mut self, until: Option<Timestamp>) {
+        let _ = until;
     }
 
     /// How full the fullest ring is, in thousandths: after each round over an interface's rings.

@@ -300,11 +300,11 @@ pub use tidewire_core::prefetch;
 pub use tidewire_core::{
     Anomaly, AnomalyKind, Batch, CHUNK_BYTES_MAX, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, ClientBy,
     Config, ConfigError, Conflict, Counted, Datagram, DefragPolicy, Direction, DirectionCutoff, DirectionStats,
-    DuplicateRule, EndReason, Endpoint, Engine, FLOWS_BY_MEMORY, Fate, FlowKey, Frame, Gap, GapCause,
-    HISTORY_NEAR_BYTES, HISTORY_WINDOW_BYTES, Handler, History, HistoryAge, KeyIds, Ledger, LinkAddresses,
-    MEMORY_BYTES_DEFAULT, Memory, MemoryError, Mode, Mptcp, Outside, OutsidePacket, PacketChecksum, PacketLoss, Parts,
-    Pattern, Rejection, Share, Shunt, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState, Timestamp,
-    TimestampOutOfRange, Unfinished, UnknownKeyId, UnknownPolicy, Vlans, WORKER_MEMORY_BYTES_MIN, protocol_name,
+    DuplicateRule, EndReason, Endpoint, Engine, Fate, FlowKey, Frame, Gap, GapCause, HISTORY_NEAR_BYTES,
+    HISTORY_WINDOW_BYTES, Handler, History, HistoryAge, KeyIds, Ledger, LinkAddresses, MEMORY_BYTES_DEFAULT, Memory,
+    MemoryError, Mode, Mptcp, Outside, OutsidePacket, PacketChecksum, PacketLoss, Parts, Pattern, Rejection, Share,
+    Shunt, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState, Timestamp, TimestampOutOfRange, Unfinished,
+    UnknownKeyId, UnknownPolicy, Vlans, WORKER_MEMORY_BYTES_MIN, protocol_name,
     wire::{
         Checksum, EthernetHeader, Headers, IcmpHeader, Ipv4Header, Ipv6Header, LinkType, Malformation, OtherLink,
         SctpHeader, Settings as WireSettings, Slicing, TcpHeader, TcpOption, TcpOptions, Tunnel, TunnelKind, UdpHeader,

@@ -80,7 +80,7 @@ impl<'a> Packet<'a> {
     /// When it was captured.
     #[must_use]
     pub fn timestamp(&self) -> Timestamp {
-        Timestamp::from_nanos(self.frame.timestamp_ns)
+        self.frame.timestamp
     }
 
     /// Index of its interface, in the order of their first appearance in the whole input.

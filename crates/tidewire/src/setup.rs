@@ -67,12 +67,12 @@ pub(crate) struct Single {
     pub key_ids: Option<KeyIds>,
     pub hash_key: Option<[u64; 2]>,
     pub mode: Option<Mode>,
-    pub cutoff_bytes: Option<u64>,
-    pub direction_cutoff_bytes: [Option<u64>; 2],
+    pub cutoff: Option<DirectionCutoff>,
+    pub direction_cutoffs: [Option<Option<u64>>; 2],
     pub chunk_and_overlap_bytes: Option<(u32, u32)>,
-    pub flush_timeout_ns: Option<u64>,
-    pub inactivity_timeout_ns: Option<u64>,
-    pub report_closed_ns: Option<u64>,
+    pub flush_timeout: Option<Option<Duration>>,
+    pub inactivity_timeout: Option<Option<Duration>>,
+    pub report_closed: Option<Option<Duration>>,
     pub memory_bytes: Option<u64>,
     pub policies: Option<(TcpPolicy, DefragPolicy)>,
     pub checksum: Option<ChecksumMode>,
@@ -85,17 +85,17 @@ impl Single {
         self.key_ids.into_iter().for_each(|ids| config.set_key_ids(ids));
         self.hash_key.into_iter().for_each(|key| config.set_hash_key(key));
         self.mode.into_iter().for_each(|mode| config.set_mode(mode));
-        self.cutoff_bytes.into_iter().for_each(|bytes| config.set_cutoff(DirectionCutoff::both(bytes)));
-        for (direction, bytes) in Direction::BOTH.into_iter().zip(self.direction_cutoff_bytes) {
+        self.cutoff.into_iter().for_each(|cutoff| config.set_cutoff(cutoff));
+        for (direction, bytes) in Direction::BOTH.into_iter().zip(self.direction_cutoffs) {
             bytes.into_iter().for_each(|bytes| config.set_cutoff(config.cutoff().with(direction, bytes)));
         }
         if let Some((bytes, overlap_bytes)) = self.chunk_and_overlap_bytes {
             config.set_chunk_bytes(bytes);
             config.set_overlap_bytes(overlap_bytes);
         }
-        self.flush_timeout_ns.into_iter().for_each(|ns| config.set_flush_timeout_ns(ns));
-        self.inactivity_timeout_ns.into_iter().for_each(|ns| config.set_inactivity_timeout_ns(ns));
-        self.report_closed_ns.into_iter().for_each(|ns| config.set_report_closed_ns(ns));
+        self.flush_timeout.into_iter().for_each(|after| config.set_flush_timeout(after));
+        self.inactivity_timeout.into_iter().for_each(|after| config.set_inactivity_timeout(after));
+        self.report_closed.into_iter().for_each(|after| config.set_report_closed(after));
         self.memory_bytes.into_iter().for_each(|bytes| config.set_memory_bytes(bytes));
         if let Some((tcp, defrag)) = self.policies {
             config.set_tcp_policy(tcp);
@@ -106,7 +106,7 @@ impl Single {
     }
 
     fn sets_cutoff(&self) -> bool {
-        self.cutoff_bytes.is_some() || self.direction_cutoff_bytes.iter().any(Option::is_some)
+        self.cutoff.is_some() || self.direction_cutoffs.iter().any(Option::is_some)
     }
 }
 
@@ -212,10 +212,6 @@ impl Setup {
             None => Ok(()),
         }
     }
-}
-
-pub(crate) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A random key, from two hashers of the standard library, each with a fresh random key.

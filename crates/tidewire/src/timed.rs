@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use tidewire_core::{Chunk, Datagram, EndReason, Frame, Gap, Handler, OutsidePacket, Stream, StreamPacket, Unfinished};
+use tidewire_core::{
+    Chunk, Datagram, EndReason, Frame, Gap, Handler, OutsidePacket, Stream, StreamPacket, Timestamp, Unfinished,
+};
 
 /// A handler that measures the time that another one spends in its calls, for each stream.
 ///
@@ -93,8 +95,8 @@ impl<H: Handler<Data: Clocked>> Handler for Timed<H> {
         self.measure(stream, |inner, stream| inner.packet(stream, packet));
     }
 
-    fn visit(&mut self, stream: &mut Stream<'_, H::Data>, clock_ns: u64) {
-        self.measure(stream, |inner, stream| inner.visit(stream, clock_ns));
+    fn visit(&mut self, stream: &mut Stream<'_, H::Data>, clock: Timestamp) {
+        self.measure(stream, |inner, stream| inner.visit(stream, clock));
     }
 
     /// Passed on as it is: the time of this last call is in `total_ns`, but comes too late for the stream.

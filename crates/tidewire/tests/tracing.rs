@@ -109,7 +109,7 @@ fn damage_and_bounds_are_warnings() {
     let run = || {
         let capture = Capture::reader(std::io::Cursor::new(two)).checksum(tidewire::ChecksumMode::Ignore);
         let capture = capture.configure(|config| {
-            config.set_flows_max(1);
+            config.set_flows_max(Some(1));
         });
         drop(capture.run_with(Quiet).unwrap());
     };

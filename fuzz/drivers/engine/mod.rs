@@ -106,8 +106,7 @@ fn check_memory(settings: &Settings, script: &Script, ledger: &Ledger) {
 /// Whether a bound was reached that workers share out among them: then results may differ with their number.
 fn reached_bound(settings: &Settings, ledger: &Ledger) -> bool {
     let config = &settings.config;
-    let source =
-        if config.source_buffer_bytes() == 0 { config.memory_bytes() / 4 } else { config.source_buffer_bytes() };
+    let source = config.source_buffer_bytes().unwrap_or(config.memory_bytes() / 4);
     let odd = |kind: AnomalyKind| ledger.anomaly(kind) > 0;
     ledger.evicted + ledger.evicted_half_open > 0
         || ledger.fate(Fate::NoRoom) + ledger.fate(Fate::Shed) > 0

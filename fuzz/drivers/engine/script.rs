@@ -115,7 +115,7 @@ impl Script {
                 .with_number(self.frames.len() as u64 + 1)
                 .with_place(self.memory.len() as u32, captured as u32)
                 .with_wire_bytes(bytes.len() as u32)
-                .with_clock_ns(self.clock_ns)
+                .with_clock(Timestamp::from_nanos(self.clock_ns))
                 .with_origin(self.memory.len() as u64 + 1),
         );
         self.memory.extend(&bytes[..captured]);

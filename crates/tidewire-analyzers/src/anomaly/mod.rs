@@ -107,7 +107,7 @@ impl Anomaly {
         for kind in kinds_of(stream).filter(is_possible) {
             let Some(explanation) = evidence.explains(kind) else { continue };
             kinds.push(kind);
-            let times_ns = (stream.start_ns(), stream.end_ns());
+            let times_ns = (stream.start().as_nanos(), stream.end().as_nanos());
             match explanation {
                 Explanation::SeveralPaths => self.explained.note_path(kind, times_ns, self.of_stream(stream, kind)),
                 _ => self.explained.note(kind, explanation, times_ns),
@@ -129,14 +129,14 @@ impl Anomaly {
             return None;
         }
         let mut event = Event {
-            time_ns: stream.end_ns(),
+            time_ns: stream.end().as_nanos(),
             kind: describe::anomaly(kind.name()),
             severity,
             key: Some(describe::key(&stream.key())),
             stream: Some(stream.id()),
             ..Event::default()
         };
-        event = event.with("first", Value::Time(stream.start_ns())).with("packet", Value::U64(packet));
+        event = event.with("first", Value::Time(stream.start().as_nanos())).with("packet", Value::U64(packet));
         if more != 0 {
             event = event.with("more", Value::U64(more));
         }
@@ -157,15 +157,16 @@ impl Anomaly {
             return;
         }
         let why = why.map_or("unknown", tidewire::Malformation::name);
-        if let Some(more) = self.rare.note("malformed", why, packet.timestamp_ns) {
-            let event = Event { time_ns: packet.timestamp_ns, ..of_kind("malformed", why, more, Some(packet.number)) };
+        if let Some(more) = self.rare.note("malformed", why, packet.timestamp.as_nanos()) {
+            let event =
+                Event { time_ns: packet.timestamp.as_nanos(), ..of_kind("malformed", why, more, Some(packet.number)) };
             self.outlet.emit(event);
         }
     }
 
     /// A rebuilt or rejected datagram.
     pub(crate) fn datagram(&mut self, datagram: &Datagram<'_>) {
-        let time_ns = datagram.timestamp_ns;
+        let time_ns = datagram.timestamp.as_nanos();
         let Some(why) = datagram.rejected.filter(|why| !why.is_unfinished()) else { return };
         if Severity::Low < self.least {
             return;

@@ -104,7 +104,7 @@ impl Matching {
     ) {
         let mut hits = std::mem::take(&mut self.hits);
         hits.sort_unstable();
-        let (id, key, start_ns) = (stream.id(), describe::key(&stream.key()), stream.start_ns());
+        let (id, key, start_ns) = (stream.id(), describe::key(&stream.key()), stream.start().as_nanos());
         let looking = state(stream.data());
         for hit in hits.drain(..) {
             if looking.events == self.stream_events {
@@ -115,7 +115,7 @@ impl Matching {
             let end = begin + hit.end as u64;
             let offset = end.saturating_sub(named.bytes.len() as u64);
             let mut event = Event {
-                time_ns: chunk.timestamp_ns,
+                time_ns: chunk.timestamp.as_nanos(),
                 kind: named.kind.clone(),
                 severity: named.severity,
                 key: Some(key),

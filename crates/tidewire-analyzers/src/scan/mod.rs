@@ -90,8 +90,8 @@ impl Scan {
 
     /// A conversation was not completed in time.
     pub(crate) fn unfinished(&self, unfinished: &Unfinished) {
-        let Unfinished { key, start_ns, tcp_flags, packets, payload_bytes, .. } = *unfinished;
-        let seen = Seen { key, start_ns, tcp_flags, packets, payload_bytes: payload_bytes[0] };
+        let Unfinished { key, start, tcp_flags, packets, payload_bytes, .. } = *unfinished;
+        let seen = Seen { key, start_ns: start.as_nanos(), tcp_flags, packets, payload_bytes: payload_bytes[0] };
         // Without flags it may be a segment whose header was not captured.
         if key.proto != TCP || tcp_flags[0] != 0 {
             self.tables.note(&seen);
@@ -101,7 +101,7 @@ impl Scan {
     /// A stream ended.
     #[inline]
     pub(crate) fn close<D>(&mut self, stream: &Stream<'_, D>) {
-        let end_ns = stream.end_ns();
+        let end_ns = stream.end().as_nanos();
         if end_ns >= self.look_ns {
             self.look_ns = end_ns.saturating_add(LOOK_NS);
             self.tables.look(end_ns);
@@ -130,7 +130,7 @@ impl Scan {
         }
         self.tables.note(&Seen {
             key,
-            start_ns: stream.start_ns(),
+            start_ns: stream.start().as_nanos(),
             tcp_flags: [client.tcp_flags as u8, server.tcp_flags as u8],
             packets: [client.packets, server.packets],
             payload_bytes: client.payload_wire_bytes,

@@ -105,7 +105,7 @@ impl Attribution {
     /// Notes a packet of the next block.
     pub fn packet(&mut self, frame: &Frame, bytes: &[u8], offset: u64, block_bytes: u32) {
         let packet = self.builder.packets() as usize;
-        self.builder.packet(UNKNOWN, offset, block_bytes, frame.timestamp_ns);
+        self.builder.packet(UNKNOWN, offset, block_bytes, frame.timestamp.as_nanos());
         let (mut facts, is_fragment) = facts(frame, bytes, &self.wire);
         let mut is_from_lower = true;
         if is_fragment {
@@ -117,7 +117,7 @@ impl Attribution {
             }
             self.fragments.wait(self.block_from + self.block.len() as u64);
         }
-        let (timestamp_ns, captured) = (frame.timestamp_ns, bytes.len() as u64);
+        let (timestamp_ns, captured) = (frame.timestamp.as_nanos(), bytes.len() as u64);
         self.block.push(Some(Waiting { packet, timestamp_ns, bytes: captured, facts, is_fragment, is_from_lower }));
         self.ledger.received_packets += 1;
         self.ledger.received_bytes += u64::from(frame.wire_bytes);

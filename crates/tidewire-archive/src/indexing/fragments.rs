@@ -89,7 +89,7 @@ impl<T> Fragments<T> {
         let data = bytes.get(fragment.data_at as usize..).filter(|_| fragment.offset_bytes == 0);
         let source_port = data.and_then(|data| data.first_chunk()).map(|port| u16::from_be_bytes(*port));
         let own = stream_of(&facts, source, source_port, settings);
-        self.begin(datagram, frame.timestamp_ns);
+        self.begin(datagram, frame.timestamp.as_nanos());
         let known = self.known.get_mut(&datagram)?;
         if known.bytes >= known.bytes_max && fragment.offset_bytes == 0 {
             // The next datagram with this identification, or a copy.

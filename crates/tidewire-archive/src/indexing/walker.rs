@@ -77,8 +77,8 @@ impl Walker {
                 Record::Packet(frame) => {
                     let start = frame.at as usize;
                     let bytes = buffer.get(start..start + frame.captured_bytes as usize).unwrap_or_default();
-                    let clock_ns = clock.advance(frame.timestamp_ns, *packets + 1);
-                    let frame = frame.with_clock_ns(clock_ns).with_origin(0);
+                    let clock = clock.advance(frame.timestamp, *packets + 1);
+                    let frame = frame.with_clock(clock).with_origin(0);
                     if block.push(frame, bytes).is_err() {
                         is_full = Some(place.start);
                         return;

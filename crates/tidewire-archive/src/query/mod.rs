@@ -43,14 +43,14 @@ impl Exact {
     /// Whether a packet is found: by itself, or as a later fragment of a datagram whose first one was. That the expression has no
     /// meaning for its link type is a problem, once.
     pub fn matches(&mut self, frame: &Frame, bytes: &[u8]) -> bool {
-        if !self.query.wants_time(frame.timestamp_ns) {
+        if !self.query.wants_time(frame.timestamp.as_nanos()) {
             return false;
         }
         if self.filter.is_none() && !self.headers.has_conditions() {
             return true;
         }
         let by_itself = self.headers.matches(&self.query, frame, bytes) && self.has_expression(frame, bytes);
-        self.fragments.accepts(frame.link, bytes, frame.wire_bytes, frame.timestamp_ns, by_itself)
+        self.fragments.accepts(frame.link, bytes, frame.wire_bytes, frame.timestamp.as_nanos(), by_itself)
     }
 
     fn has_expression(&mut self, frame: &Frame, bytes: &[u8]) -> bool {

@@ -292,7 +292,7 @@ impl Recall {
         while let Some(&Reverse((due_ns, index))) = self.heads.peek() {
             let lane = self.lanes.get_mut(index)?;
             match lane.head() {
-                Some(frame) if frame.timestamp_ns <= due_ns => return Some(index),
+                Some(frame) if frame.timestamp.as_nanos() <= due_ns => return Some(index),
                 _ => {}
             }
             // Its next packet was not read yet, or is of another time than was supposed.
@@ -301,7 +301,7 @@ impl Recall {
                 lane.load(due_ns, &mut self.exact, &self.identities, &mut self.interfaces, &mut self.problems);
                 self.supplements.add_all(&lane.take_supplements());
             }
-            match (lane.head().map(|frame| frame.timestamp_ns), lane.is_ended()) {
+            match (lane.head().map(|frame| frame.timestamp.as_nanos()), lane.is_ended()) {
                 (Some(time), _) => self.heads.push(Reverse((time, index))),
                 (None, false) => self.heads.push(Reverse((lane.due_ns().max(due_ns), index))),
                 (None, true) => {}
@@ -317,8 +317,8 @@ impl Recall {
     fn counted(&mut self, frame: &Frame) -> Frame {
         self.figures.packets += 1;
         self.figures.packet_bytes += u64::from(frame.captured_bytes);
-        let clock_ns = self.clock.advance(frame.timestamp_ns, self.figures.packets);
-        frame.with_clock_ns(clock_ns).with_origin(0)
+        let clock = self.clock.advance(frame.timestamp, self.figures.packets);
+        frame.with_clock(clock).with_origin(0)
     }
 
     /// The next packet; `None`: there is none. Not to be mixed with [`Source::fill`].
@@ -332,7 +332,7 @@ impl Recall {
         let Some(lane) = self.lanes.get_mut(index) else { return Ok(None) };
         self.heads.pop();
         // A packet that is earlier than the one before it is in its place all the same.
-        let next = lane.after_head().map_or(frame.timestamp_ns, |frame| frame.timestamp_ns);
+        let next = lane.after_head().map_or(frame.timestamp.as_nanos(), |frame| frame.timestamp.as_nanos());
         self.heads.push(Reverse((next, index)));
         Ok(lane.take().map(|(bytes, options)| Recalled { frame, bytes, options }))
     }
@@ -349,7 +349,7 @@ impl Source for Recall {
             // The lane goes on until another one is due.
             let turn_ends = self.heads.peek().map(|due| due.0);
             while let Some(frame) = self.lanes.get(index).and_then(Lane::head).copied() {
-                if turn_ends.is_some_and(|end| (frame.timestamp_ns, index) > end) || filled >= BLOCK_BYTES {
+                if turn_ends.is_some_and(|end| (frame.timestamp.as_nanos(), index) > end) || filled >= BLOCK_BYTES {
                     break;
                 }
                 let counted = self.counted(&frame);
@@ -357,11 +357,8 @@ impl Source for Recall {
                 filled += bytes.len() + size_of::<Frame>();
                 let packets = if options.is_empty() { 0 } else { lost_before(options) };
                 if packets > 0 {
-                    let Frame { number, interface, timestamp_ns, .. } = counted;
-                    block.push_loss(
-                        PacketLoss::between(interface, timestamp_ns, timestamp_ns, packets).with_number(number),
-                    );
-                    let sum = self.lost.entry(interface).or_default();
+                    block.push_loss(PacketLoss::before(&counted, packets));
+                    let sum = self.lost.entry(counted.interface).or_default();
                     *sum = sum.saturating_add(packets);
                 }
                 if block.push(counted, bytes).is_err() {
@@ -369,7 +366,7 @@ impl Source for Recall {
                 }
             }
             if let Some(lane) = self.lanes.get(index) {
-                let due = lane.head().map_or(lane.due_ns(), |frame| frame.timestamp_ns);
+                let due = lane.head().map_or(lane.due_ns(), |frame| frame.timestamp.as_nanos());
                 self.heads.push(Reverse((due, index)));
             }
         }

@@ -192,7 +192,7 @@ impl Search<'_> {
             let read = self.each(place, |number, frame, bytes| {
                 let seen = walk.find(number, frame, bytes).filter(|seen| seen.conversation == conversation);
                 let Some(seen) = seen else { return ControlFlow::Continue(()) };
-                match step(number, &seen, frame.timestamp_ns) {
+                match step(number, &seen, frame.timestamp.as_nanos()) {
                     Step::End => {
                         is_ended = true;
                         return ControlFlow::Break(());
@@ -226,7 +226,7 @@ impl Search<'_> {
     fn first_ns(&self) -> Option<u64> {
         let mut first_ns = None;
         let _ = self.each(*self.group.places.first()?, |_, frame, _| {
-            first_ns = Some(frame.timestamp_ns);
+            first_ns = Some(frame.timestamp.as_nanos());
             ControlFlow::Break(())
         });
         first_ns

@@ -102,7 +102,8 @@ fn found(folder: &std::path::Path) -> BTreeMap<u64, Vec<u8>> {
     let mut block = Block::new();
     while recall.fill(&mut block).expect("nothing is damaged after the repair") {
         let batch = block.batch();
-        let packet = |frame: &Frame| (frame.timestamp_ns - 1_700_000_000_000_000_000, batch.bytes(frame).to_vec());
+        let packet =
+            |frame: &Frame| (frame.timestamp.as_nanos() - 1_700_000_000_000_000_000, batch.bytes(frame).to_vec());
         found.extend(batch.frames.iter().map(packet));
     }
     assert!(recall.notes().is_empty(), "{:?}", recall.notes());

@@ -24,7 +24,7 @@ pub struct Seen {
 impl Seen {
     pub fn of(frame: &Frame, bytes: &[u8]) -> Self {
         Self {
-            timestamp_ns: frame.timestamp_ns,
+            timestamp_ns: frame.timestamp.as_nanos(),
             wire_bytes: frame.wire_bytes,
             link: frame.link.0,
             bytes: bytes.to_vec(),

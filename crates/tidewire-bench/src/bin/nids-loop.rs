@@ -188,7 +188,7 @@ fn from_memory(file: &str, arguments: &Arguments, sink: Box<dyn Sink>) -> Result
         for frame in batch.frames {
             let begin = memory.len();
             memory.extend_from_slice(batch.bytes(frame));
-            frames.push((frame.timestamp_ns / 1000, begin..memory.len()));
+            frames.push((frame.timestamp.as_nanos() / 1000, begin..memory.len()));
         }
     }
     drop(blocks);

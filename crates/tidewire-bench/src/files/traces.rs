@@ -145,7 +145,7 @@ fn merge(folder: &Path, output: &Path, packets: usize) -> Result<(), String> {
                 let bytes = batch.bytes(frame);
                 let (at, captured) = (memory.len(), bytes.len());
                 memory.extend_from_slice(bytes);
-                kept.push(Kept { time_ns: frame.timestamp_ns, at, captured, wire_bytes: frame.wire_bytes });
+                kept.push(Kept { time_ns: frame.timestamp.as_nanos(), at, captured, wire_bytes: frame.wire_bytes });
             }
         }
     }

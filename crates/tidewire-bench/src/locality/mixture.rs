@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tidewire_core::Frame;
+use tidewire_core::{Frame, Timestamp};
 use tidewire_files::{Block, Source};
 use tidewire_lab::random::Random;
 use tidewire_wire::LinkType;
@@ -51,10 +51,16 @@ pub fn mix(folder: &Path, copies: u32) -> Result<(Trace, usize), String> {
         while trace.frames.len() - first < PACKETS_MAX && source.fill(&mut block).unwrap_or(false) {
             let batch = block.batch();
             for frame in batch.frames.iter().filter(|frame| frame.link == LinkType::ETHERNET) {
-                at_ns += frame.timestamp_ns.saturating_sub(last_ns.unwrap_or(frame.timestamp_ns)).min(PAUSE_NS);
-                last_ns = Some(frame.timestamp_ns);
+                at_ns += frame
+                    .timestamp
+                    .as_nanos()
+                    .saturating_sub(last_ns.unwrap_or(frame.timestamp.as_nanos()))
+                    .min(PAUSE_NS);
+                last_ns = Some(frame.timestamp.as_nanos());
                 let place = trace.memory.len() as u32;
-                trace.frames.push(frame.with_place(place, frame.captured_bytes).with_timestamp_ns(at_ns));
+                trace
+                    .frames
+                    .push(frame.with_place(place, frame.captured_bytes).with_timestamp(Timestamp::from_nanos(at_ns)));
                 trace.memory.extend_from_slice(batch.bytes(frame));
             }
         }
@@ -64,7 +70,7 @@ pub fn mix(folder: &Path, copies: u32) -> Result<(Trace, usize), String> {
     if trace.frames.is_empty() {
         return Err(format!("{}: no captures of Ethernet below it", folder.display()));
     }
-    trace.frames.sort_by_key(|frame| frame.timestamp_ns);
+    trace.frames.sort_by_key(|frame| frame.timestamp.as_nanos());
     Ok((trace, count))
 }
 
@@ -85,7 +91,9 @@ fn repeat(trace: &mut Trace, first: usize, copies: u32, random: &mut Random) {
                 packet[31] ^= copy as u8;
             }
             trace.frames.push(
-                frame.with_place(at as u32, frame.captured_bytes).with_timestamp_ns(begin_ns + frame.timestamp_ns),
+                frame
+                    .with_place(at as u32, frame.captured_bytes)
+                    .with_timestamp(Timestamp::from_nanos(begin_ns + frame.timestamp.as_nanos())),
             );
         }
     }
@@ -105,6 +113,6 @@ mod tests {
         }
         let (trace, count) = mix(folder.path(), 3).unwrap();
         assert_eq!((trace.frames.len(), count), (600, 2));
-        assert!(trace.frames.is_sorted_by_key(|frame| frame.timestamp_ns));
+        assert!(trace.frames.is_sorted_by_key(|frame| frame.timestamp.as_nanos()));
     }
 }

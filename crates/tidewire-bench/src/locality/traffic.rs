@@ -180,7 +180,7 @@ impl Trace {
         let mut writer = Writer::create(path)?;
         for frame in &self.frames {
             let at = frame.at as usize;
-            writer.write(frame.timestamp_ns / 1000, &self.memory[at..at + frame.captured_bytes as usize])?;
+            writer.write(frame.timestamp.as_nanos() / 1000, &self.memory[at..at + frame.captured_bytes as usize])?;
         }
         writer.finish().map(drop)
     }

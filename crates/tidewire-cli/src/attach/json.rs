@@ -1,6 +1,6 @@
 //! Records as JSON objects (docs/output.md), by the names of the other commands.
 
-use tidewire::{Direction, FlowKey, Tunnel, TunnelKind, community_id};
+use tidewire::{Direction, FlowKey, Timestamp, Tunnel, TunnelKind, community_id};
 use tidewire_queue::{
     Missing, QueueEnd, Record,
     records::{
@@ -250,8 +250,8 @@ fn push_figures(object: &mut Object<'_>, figures: &DirectionStats) {
         ("shed_packets", figures.shed_packets),
         ("shed_bytes", figures.shed_bytes),
         ("chunks", figures.chunks),
-        ("start_ns", figures.start_ns),
-        ("end_ns", figures.end_ns),
+        ("start_ns", figures.start.map_or(0, Timestamp::as_nanos)),
+        ("end_ns", figures.end.map_or(0, Timestamp::as_nanos)),
         ("tcp_flags", u64::from(figures.tcp_flags)),
     ] {
         object.number(name, value);

@@ -185,7 +185,7 @@ impl Handler for Extract {
             let gaps: Vec<Gap> = stream.gaps().iter().filter(|gap| gap.direction == direction).copied().collect();
             if written.is_some() || !gaps.is_empty() {
                 let (id, key) = (stream.id(), stream.key());
-                let (start_ns, end_ns) = (stream.start_ns(), stream.end_ns());
+                let (start_ns, end_ns) = (stream.start().as_nanos(), stream.end().as_nanos());
                 self.lines.push(Line { id, key, direction, start_ns, end_ns, end, written, gaps });
             }
         }

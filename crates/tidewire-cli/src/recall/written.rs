@@ -36,12 +36,12 @@ pub fn write(mut recall: Recall, path: &Path, stop: &Stop) -> Result<(Times, Fig
                 continue;
             }
         };
-        times.add(frame.timestamp_ns);
+        times.add(frame.timestamp.as_nanos());
         file.supplement(&recall.take_supplements());
         let captured = Captured {
             interface: frame.interface,
             link: frame.link,
-            timestamp_ns: frame.timestamp_ns,
+            timestamp_ns: frame.timestamp.as_nanos(),
             wire_bytes: frame.wire_bytes,
             bytes: &bytes,
         };

@@ -29,7 +29,7 @@ impl FrameHandler for Copying<'_> {
             let captured = Captured {
                 interface: frame.interface,
                 link: frame.link,
-                timestamp_ns: frame.timestamp_ns,
+                timestamp_ns: frame.timestamp.as_nanos(),
                 wire_bytes: frame.wire_bytes,
                 bytes: batch.bytes(frame),
             };

@@ -38,8 +38,8 @@ impl Held {
 
 impl<'a> From<&StreamPacket<'a>> for Captured<'a> {
     fn from(packet: &StreamPacket<'a>) -> Self {
-        let StreamPacket { interface, link, timestamp_ns, wire_bytes, bytes, .. } = *packet;
-        Self { interface, link, timestamp_ns, wire_bytes, bytes }
+        let StreamPacket { interface, link, timestamp, wire_bytes, bytes, .. } = *packet;
+        Self { interface, link, timestamp_ns: timestamp.as_nanos(), wire_bytes, bytes }
     }
 }
 
@@ -68,7 +68,8 @@ impl Ring {
 
     /// Copies a fragment.
     pub fn push_fragment(&mut self, frame: &Frame, bytes: &[u8]) {
-        let Frame { interface, link, timestamp_ns, wire_bytes, number, .. } = *frame;
+        let Frame { interface, link, timestamp, wire_bytes, number, .. } = *frame;
+        let timestamp_ns = timestamp.as_nanos();
         let place = self.add(&Captured { interface, link, timestamp_ns, wire_bytes, bytes }, number);
         self.fragments.insert(number, place);
     }

@@ -25,7 +25,8 @@ fn read(path: impl AsRef<Path>) -> Vec<Packet> {
     let (mut block, mut packets) = (Filled::new(), Vec::new());
     while reader.fill(&mut block).unwrap() {
         let batch = block.batch();
-        let packet = |frame: &tidewire::Frame| (frame.timestamp_ns, frame.wire_bytes, batch.bytes(frame).to_vec());
+        let packet =
+            |frame: &tidewire::Frame| (frame.timestamp.as_nanos(), frame.wire_bytes, batch.bytes(frame).to_vec());
         packets.extend(batch.frames.iter().map(packet));
     }
     packets

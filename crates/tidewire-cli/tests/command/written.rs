@@ -21,8 +21,9 @@ fn packets(mut reader: Reader) -> Vec<Packet> {
     let (mut block, mut packets) = (Block::new(), Vec::new());
     while reader.fill(&mut block).unwrap() {
         let batch = block.batch();
-        let packet =
-            |frame: &tidewire::Frame| (frame.timestamp_ns, frame.link.0, frame.wire_bytes, batch.bytes(frame).to_vec());
+        let packet = |frame: &tidewire::Frame| {
+            (frame.timestamp.as_nanos(), frame.link.0, frame.wire_bytes, batch.bytes(frame).to_vec())
+        };
         packets.extend(batch.frames.iter().map(packet));
     }
     packets

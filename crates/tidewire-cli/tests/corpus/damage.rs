@@ -44,7 +44,7 @@ impl Handler for Log {
     }
 
     fn data(&mut self, stream: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
-        self.note(("data", stream.id(), chunk.direction, chunk.offset, chunk.bytes, chunk.timestamp_ns));
+        self.note(("data", stream.id(), chunk.direction, chunk.offset, chunk.bytes, chunk.timestamp.as_nanos()));
     }
 
     fn gap(&mut self, stream: &mut Stream<'_, ()>, gap: Gap) {
@@ -118,7 +118,7 @@ fn numbers(name: &str) -> impl FnMut(usize) -> usize {
 /// Frames of both runs that are the same frame, and for which the logs must agree.
 fn prefix(whole: &Run, damaged: &Run, frames: usize) -> Option<String> {
     for (index, (a, b)) in whole.after.iter().zip(&damaged.after).take(frames).enumerate() {
-        if (a.0.captured_bytes, a.0.timestamp_ns, a.1) != (b.0.captured_bytes, b.0.timestamp_ns, b.1) {
+        if (a.0.captured_bytes, a.0.timestamp.as_nanos(), a.1) != (b.0.captured_bytes, b.0.timestamp.as_nanos(), b.1) {
             return Some(format!("frame {} is another one than in the whole file", index + 1));
         }
     }
@@ -129,8 +129,8 @@ fn prefix(whole: &Run, damaged: &Run, frames: usize) -> Option<String> {
 fn is_last_in_doubt(whole: &Run, cut: &Run) -> bool {
     const CLOCK_STEP_NS: u64 = 3_600_000_000_000;
     let Some((last, _)) = cut.after.last() else { return false };
-    let in_whole = whole.after.get(cut.after.len() - 1).map_or(last.clock_ns, |frame| frame.0.clock_ns);
-    last.clock_ns < in_whole && last.timestamp_ns > last.clock_ns.saturating_add(CLOCK_STEP_NS)
+    let in_whole = whole.after.get(cut.after.len() - 1).map_or(last.clock.as_nanos(), |frame| frame.0.clock.as_nanos());
+    last.clock.as_nanos() < in_whole && last.timestamp.as_nanos() > last.clock.as_nanos().saturating_add(CLOCK_STEP_NS)
 }
 
 #[test]

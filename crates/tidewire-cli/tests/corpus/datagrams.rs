@@ -9,7 +9,7 @@ use crate::{
     record::{self, DatagramRecord},
 };
 use serde_json::Value;
-use std::{collections::BTreeMap, sync::Mutex};
+use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 use tidewire::DefragPolicy;
 
 /// Length and hash. Addresses are left out: with tunnels tshark names those of every layer.
@@ -37,8 +37,8 @@ fn rebuilt(entry: &Entry, policy: DefragPolicy) -> Result<Vec<DatagramRecord>, S
     let config = oracle::config()
         .with_defrag_policy(policy)
         .with_defrag_policy_v6(policy)
-        .with_fragment_timeout_ns(1 << 62)
-        .with_fragment_timeout_v6_ns(1 << 62);
+        .with_fragment_timeout(Duration::from_nanos(1 << 62))
+        .with_fragment_timeout_v6(Duration::from_nanos(1 << 62));
     let record = record::run(&entry.path, 1, config).map_err(|error| format!("not read: {error}"))?;
     if let Some(broken) = record.broken.first() {
         return Err(broken.clone());

@@ -12,7 +12,7 @@ use crate::{
     record::{self, DirectionRecord, StreamRecord},
 };
 use serde_json::Value;
-use std::{collections::BTreeMap, sync::Mutex};
+use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 use tidewire::{ChecksumMode, Config, TcpPolicy};
 
 /// Longer than any capture.
@@ -24,8 +24,8 @@ pub fn config() -> Config {
     Config::default()
         .with_checksum(ChecksumMode::Ignore)
         .with_tcp_policy(TcpPolicy::First)
-        .with_closed_timeout_ns(FOREVER_NS)
-        .with_half_open_timeout_ns(FOREVER_NS)
+        .with_closed_timeout(Duration::from_nanos(FOREVER_NS))
+        .with_half_open_timeout(Duration::from_nanos(FOREVER_NS))
         .with_list_max(4096)
 }
 

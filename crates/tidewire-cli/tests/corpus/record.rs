@@ -126,14 +126,14 @@ impl Handler for Recorder {
     fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
         self.open += 1;
         let id = stream.id();
-        stream.data()[0].opened_ns = stream.start_ns();
-        let times = [stream.start_ns(), stream.end_ns()];
+        stream.data()[0].opened_ns = stream.start().as_nanos();
+        let times = [stream.start().as_nanos(), stream.end().as_nanos()];
         self.hold(times[0] <= times[1], || format!("{id} opens with the times {times:?}"));
         self.hold(id > 0, || format!("a stream opened with id {id}"));
     }
 
     fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>) {
-        let (number, time_ns) = (packet.number, packet.timestamp_ns);
+        let (number, time_ns) = (packet.number, packet.timestamp.as_nanos());
         let [client, server] = stream.data();
         let (last, opened_ns) = (client.last_packet.max(server.last_packet), client.opened_ns);
         let is_first = client.packets + server.packets == 0;
@@ -228,7 +228,7 @@ impl Handler for Recorder {
             client_known: stream.client_known(),
             state: stream.state(),
             reason,
-            time_ns: [stream.start_ns(), stream.end_ns()],
+            time_ns: [stream.start().as_nanos(), stream.end().as_nanos()],
             directions,
             anomalies: stream.anomalies().to_vec(),
         });

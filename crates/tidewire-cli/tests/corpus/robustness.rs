@@ -1,6 +1,8 @@
 //! Invariants of every capture under every setting: it is read to its end in bounded memory and time, every packet
 //! has one fate, offsets only grow, bytes and gaps cover the stream, and the number of workers changes nothing.
 
+use std::time::Duration;
+
 use crate::{
     corpus::{self, Entry},
     record::{self, DirectionRecord, Record},
@@ -14,13 +16,19 @@ fn settings() -> Vec<(&'static str, Config)> {
         ("ignoring checksums", default.clone().with_checksum(ChecksumMode::Ignore)),
         ("verifying checksums", default.clone().with_checksum(ChecksumMode::Verify).with_urgent_inline(false)),
         ("chunks with overlap", default.clone().with_chunk_bytes(64).with_overlap_bytes(16)),
-        ("chunks with flush", default.clone().with_chunk_bytes(4096).with_flush_timeout_ns(1_000_000)),
+        (
+            "chunks with flush",
+            default.clone().with_chunk_bytes(4096).with_flush_timeout(Some(Duration::from_millis(1))),
+        ),
         ("a cutoff", default.clone().with_cutoff(DirectionCutoff::new(100, 1))),
         ("a cutoff of nothing", default.clone().with_cutoff(DirectionCutoff::new(0, 0))),
         ("fast", default.clone().with_mode(Mode::Fast)),
         ("track", default.clone().with_mode(Mode::Track)),
         ("little memory", little(&default)),
-        ("little memory, shed", little(&default).with_shed(true).with_priorities(3).with_overload_cutoff_bytes(1000)),
+        (
+            "little memory, shed",
+            little(&default).with_shed(true).with_priorities(3).with_overload_cutoff_bytes(Some(1000)),
+        ),
         ("short timeouts", short(&default)),
     ]
 }
@@ -32,7 +40,7 @@ fn little(default: &Config) -> Config {
         .with_stream_buffer_bytes(8 << 10)
         .with_stream_holes_max(3)
         .with_holes_max(8)
-        .with_flows_max(64)
+        .with_flows_max(Some(64))
         .with_half_open_max(16)
         .with_list_max(4)
         .with_fragment_memory_bytes(16 << 10)
@@ -43,12 +51,12 @@ fn little(default: &Config) -> Config {
 fn short(default: &Config) -> Config {
     default
         .clone()
-        .with_inactivity_timeout_ns(10_000_000)
-        .with_closed_timeout_ns(1)
-        .with_half_open_timeout_ns(1_000_000)
-        .with_hole_timeout_ns(1)
+        .with_inactivity_timeout(Some(Duration::from_millis(10)))
+        .with_closed_timeout(Duration::from_nanos(1))
+        .with_half_open_timeout(Duration::from_millis(1))
+        .with_hole_timeout(Some(Duration::from_nanos(1)))
         .with_hole_segments_strict(1)
-        .with_fragment_timeout_ns(1_000)
+        .with_fragment_timeout(Duration::from_micros(1))
 }
 
 /// Captures of which capinfos reads fewer packets, and why there are more.
@@ -223,7 +231,7 @@ fn relation(name: &str, default: &Record, other: &Record) -> Vec<String> {
 fn wrong_figures(a: &DirectionRecord, b: &DirectionRecord) -> bool {
     let figures = |record: &DirectionRecord| {
         let stats = &record.stats;
-        (stats.packets, stats.frame_bytes, stats.ip_bytes, stats.payload_wire_bytes, stats.tcp_flags, stats.start_ns)
+        (stats.packets, stats.frame_bytes, stats.ip_bytes, stats.payload_wire_bytes, stats.tcp_flags, stats.start)
     };
     figures(a) != figures(b) || b.delivered_bytes > a.delivered_bytes
 }

@@ -28,7 +28,7 @@ fn packets(path: &Path, into: &mut Packets) {
     while reader.fill(&mut block).expect("whole") {
         let batch = block.batch();
         for frame in batch.frames {
-            into.entry((frame.wire_bytes, batch.bytes(frame).to_vec())).or_default().push(frame.timestamp_ns);
+            into.entry((frame.wire_bytes, batch.bytes(frame).to_vec())).or_default().push(frame.timestamp.as_nanos());
         }
     }
 }

@@ -55,10 +55,10 @@ pub enum DuplicateRule {
     /// No packet.
     #[default]
     Keep,
-    /// Packets that were seen at another place within [`COPY_NS_MAX`](crate::COPY_NS_MAX): another interface, other link addresses
+    /// Packets that were seen at another place within [`COPY_TIME_MAX`](crate::COPY_TIME_MAX): another interface, other link addresses
     /// or tags. As many packets are processed as the place that saw the most of them did.
     Places,
-    /// Packets that were seen at the same place within [`REPEAT_NS_MAX`](crate::REPEAT_NS_MAX), with the same IPv4 identification. Where a sender gives
+    /// Packets that were seen at the same place within [`REPEAT_TIME_MAX`](crate::REPEAT_TIME_MAX), with the same IPv4 identification. Where a sender gives
     /// different packets the same one, or 0, it says nothing.
     Identified,
     /// Every second packet that was seen at the same place within that time: for a mirror that copies each packet.
@@ -131,7 +131,7 @@ impl fmt::Display for UnknownKeyId {
 
 impl std::error::Error for UnknownKeyId {}
 
-/// How many bytes of each direction of a stream are delivered; `u64::MAX`: all.
+/// How many bytes of each direction of a stream are delivered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct DirectionCutoff(pub(crate) [u64; 2]);
 
@@ -145,22 +145,31 @@ impl DirectionCutoff {
         Self([bytes; 2])
     }
 
+    /// The same cutoff for both directions; `None`: all bytes are delivered.
+    #[must_use]
+    pub fn of(bytes: impl Into<Option<u64>>) -> Self {
+        bytes.into().map_or(Self::UNLIMITED, Self::both)
+    }
+
     /// A cutoff for each direction.
     #[must_use]
     pub const fn new(client_to_server: u64, server_to_client: u64) -> Self {
         Self([client_to_server, server_to_client])
     }
 
-    /// The cutoff of a direction, in bytes.
+    /// The cutoff of a direction, in bytes; `None`: all bytes are delivered.
     #[must_use]
-    pub const fn get(self, direction: Direction) -> u64 {
-        self.0[direction as usize]
+    pub const fn get(self, direction: Direction) -> Option<u64> {
+        match self.0[direction as usize] {
+            u64::MAX => None,
+            bytes => Some(bytes),
+        }
     }
 
-    /// Sets the cutoff of a direction, in bytes, in a method chain.
+    /// Sets the cutoff of a direction, in bytes, in a method chain; `None`: all bytes are delivered.
     #[must_use]
-    pub const fn with(mut self, direction: Direction, bytes: u64) -> Self {
-        self.0[direction as usize] = bytes;
+    pub fn with(mut self, direction: Direction, bytes: impl Into<Option<u64>>) -> Self {
+        self.0[direction as usize] = bytes.into().unwrap_or(u64::MAX);
         self
     }
 }

@@ -2,7 +2,10 @@
 
 mod check;
 mod choices;
+pub(crate) mod stored;
 mod targets;
+
+use std::time::Duration;
 
 pub(crate) use check::check_delivery;
 pub use check::{CHUNK_BYTES_MAX, ConfigError};
@@ -11,15 +14,17 @@ pub use targets::TargetPolicies;
 
 use crate::{DefragPolicy, TcpPolicy, wire};
 
-/// [`Config::flows_max`]: as many flows as their part of the memory holds.
-pub const FLOWS_BY_MEMORY: u32 = u32::MAX;
+/// `Config::flows_max` within the crate: as many flows as their part of the memory holds.
+pub(crate) const FLOWS_BY_MEMORY: u32 = u32::MAX;
 
 /// Defines [`Config`], its `Default`, and three methods for each setting: a getter with the documentation, a setter, and a
 /// setter that can be chained. A setting is stated once: `getter, setter, chained setter: type = default`; `(&)` marks a
-/// getter that borrows. Groups become `impl` blocks of their own, which rustdoc shows in this order.
+/// getter that borrows. A setting that the engine has in another form (nanoseconds, a number for "none") is stated behind `stored`, with
+/// its field and the module of [`stored`] that converts it. Groups become `impl` blocks of their own, which rustdoc shows in this order.
 macro_rules! settings {
     ($($(#[doc = $group:literal])+ {
-        $($(#[doc = $doc:literal])+ $name:ident $(($borrow:tt))?, $set:ident, $with:ident: $type:ty = $default:expr;)+
+        $($(#[doc = $doc:literal])+ $name:ident $(($borrow:tt))?, $set:ident, $with:ident: $type:ty = $default:expr;)*
+        $(stored $($(#[doc = $doc_:literal])+ $field:ident as $form:ident: $name_:ident, $set_:ident, $with_:ident: $type_:ty = $default_:expr;)+)?
     })+) => {
         /// The engine's settings.
         ///
@@ -40,12 +45,16 @@ macro_rules! settings {
         /// that the settings ask for.
         #[derive(Clone, Debug)]
         pub struct Config {
-            $($(pub(crate) $name: $type,)+)+
+            $($(pub(crate) $name: $type,)*)+
+            $($($(pub(crate) $field: stored::$form::Stored,)+)?)+
         }
 
         impl Default for Config {
             fn default() -> Self {
-                Self { $($($name: $default,)+)+ }
+                Self {
+                    $($($name: $default,)*)+
+                    $($($($field: stored::$form::store($default_),)+)?)+
+                }
             }
         }
 
@@ -70,7 +79,27 @@ macro_rules! settings {
                     self.$name = $name;
                     self
                 }
-            )+
+            )*
+            $($(
+                $(#[doc = $doc_])+
+                #[doc = concat!("\nDefault: `", stringify!($default_), "`.")]
+                #[must_use]
+                pub fn $name_(&self) -> $type_ {
+                    stored::$form::load(self.$field)
+                }
+
+                #[doc = concat!("Sets [`", stringify!($name_), "`](Self::", stringify!($name_), ").")]
+                pub fn $set_(&mut self, $name_: $type_) {
+                    self.$field = stored::$form::store($name_);
+                }
+
+                #[doc = concat!("Sets [`", stringify!($name_), "`](Self::", stringify!($name_), "), in a method chain.")]
+                #[must_use]
+                pub fn $with_(mut self, $name_: $type_) -> Self {
+                    self.$set_($name_);
+                    self
+                }
+            )+)?
         })+
     };
 }
@@ -124,35 +153,33 @@ settings! {
         /// Bytes at the end of a chunk that are repeated at the beginning of the next one. Less than
         /// [`chunk_bytes`](Self::chunk_bytes), see [`check`](Self::check).
         overlap_bytes, set_overlap_bytes, with_overlap_bytes: u32 = 0;
-        /// Nanoseconds of packet time after which an incomplete chunk is delivered; 0: only when it is full.
-        flush_timeout_ns, set_flush_timeout_ns, with_flush_timeout_ns: u64 = 0;
+        stored
+        /// Packet time after which an incomplete chunk is delivered; `None`: only when it is full.
+        flush_timeout_ns as optional_span: flush_timeout, set_flush_timeout, with_flush_timeout: Option<Duration> = None;
     }
 
     /// # Timeouts
     {
-        /// Nanoseconds of silence that end a flow; 0: no limit, so that a conversation in a file stays one stream.
-        inactivity_timeout_ns, set_inactivity_timeout_ns, with_inactivity_timeout_ns: u64 = 0;
-        /// Nanoseconds for which a closed or reset connection stays in the table, so that late packets find it. 120 s: RFC 9293
+        stored
+        /// Silence that ends a flow; `None`: no limit, so that a conversation in a file stays one stream.
+        inactivity_timeout_ns as optional_span: inactivity_timeout, set_inactivity_timeout, with_inactivity_timeout: Option<Duration> = None;
+        /// Time for which a closed or reset connection stays in the table, so that late packets find it. 120 s: RFC 9293
         /// asks for 2 MSL (240 s), hosts use 60 s.
-        closed_timeout_ns, set_closed_timeout_ns, with_closed_timeout_ns: u64 = 120_000_000_000;
-        /// Nanoseconds of silence after which the end of a closed or reset connection is reported (`close`), before
-        /// [`closed_timeout_ns`](Self::closed_timeout_ns) removes it. Packets that come later have the fate
-        /// [`AfterClose`](crate::Fate::AfterClose). 0: the end is reported at removal, and late packets count in the stream.
-        report_closed_ns, set_report_closed_ns, with_report_closed_ns: u64 = 0;
-        /// Nanoseconds after which a connection ends of which only a SYN was seen. 120 s: Linux stops retrying a SYN after
-        /// 127 s.
-        half_open_timeout_ns, set_half_open_timeout_ns, with_half_open_timeout_ns: u64 = 120_000_000_000;
-        /// Nanoseconds after its first packet at which a conversation without an answer is reported to handlers that want to know
+        closed_timeout_ns as span: closed_timeout, set_closed_timeout, with_closed_timeout: Duration = Duration::from_secs(120);
+        /// Silence after which the end of a closed or reset connection is reported (`close`), before
+        /// [`closed_timeout`](Self::closed_timeout) removes it. Packets that come later have the fate
+        /// [`AfterClose`](crate::Fate::AfterClose). `None`: the end is reported at removal, and late packets count in the stream.
+        report_closed_ns as optional_span: report_closed, set_report_closed, with_report_closed: Option<Duration> = None;
+        /// Time after which a connection ends of which only a SYN was seen. 120 s: Linux stops retrying a SYN after 127 s.
+        half_open_timeout_ns as span: half_open_timeout, set_half_open_timeout, with_half_open_timeout: Duration = Duration::from_secs(120);
+        /// Time after its first packet at which a conversation without an answer is reported to handlers that want to know
         /// ([`Handler::UNFINISHED`](crate::Handler::UNFINISHED)). 5 s: three SYNs of a usual host, and what Zeek waits
         /// (`tcp_attempt_delay`).
-        unfinished_ns, set_unfinished_ns, with_unfinished_ns: u64 = 5_000_000_000;
+        unfinished_ns as span: unfinished_after, set_unfinished_after, with_unfinished_after: Duration = Duration::from_secs(5);
     }
 
     /// # Tables and memory
     {
-        /// Flows in the table, which grows on demand. [`FLOWS_BY_MEMORY`]: as many as their part of the memory holds, see
-        /// [`share_out`](Self::share_out).
-        flows_max, set_flows_max, with_flows_max: u32 = FLOWS_BY_MEMORY;
         /// Half-open connections, which have their own table.
         half_open_max, set_half_open_max, with_half_open_max: u32 = 1 << 18;
         /// Bytes for first packets of connections joined midway, which become flows when a second packet follows. When they are
@@ -164,9 +191,6 @@ settings! {
         /// Of [`memory_bytes`](Self::memory_bytes), out-of-order bytes of one direction. 4 MiB is more than the largest default
         /// receive window of Linux holds unread in practice.
         stream_buffer_bytes, set_stream_buffer_bytes, with_stream_buffer_bytes: u64 = 4 << 20;
-        /// Of [`memory_bytes`](Self::memory_bytes), bytes held for packets of one source address; flows that have delivered more
-        /// than they hold are exempt. 0: a quarter of what fragments leave of `memory_bytes`.
-        source_buffer_bytes, set_source_buffer_bytes, with_source_buffer_bytes: u64 = 0;
         /// Entries of each of a stream's lists (gaps, conflicts, anomalies). Counters continue beyond.
         list_max, set_list_max, with_list_max: u32 = 256;
         /// Delivered segments that are remembered, over all streams, so that a retransmission with different bytes is noticed:
@@ -175,6 +199,13 @@ settings! {
         /// Bytes of delivered segments that are copied for that comparison where the input cannot be read again (a pipe, a
         /// compressed file, an interface); none older than this many bytes of the whole input.
         history_copy_bytes, set_history_copy_bytes, with_history_copy_bytes: u32 = 8 << 20;
+        stored
+        /// Flows in the table, which grows on demand. `None`: as many as their part of the memory holds, see
+        /// [`share_out`](Self::share_out).
+        flows_max as flows: flows_max, set_flows_max, with_flows_max: Option<u32> = None;
+        /// Of [`memory_bytes`](Self::memory_bytes), bytes held for packets of one source address; flows that have delivered more
+        /// than they hold are exempt. `None`: a quarter of what fragments leave of `memory_bytes`.
+        source_buffer_bytes as optional_bytes: source_buffer_bytes, set_source_buffer_bytes, with_source_buffer_bytes: Option<u64> = None;
     }
 
     /// # Holes
@@ -194,8 +225,9 @@ settings! {
         hole_bytes_strict, set_hole_bytes_strict, with_hole_bytes_strict: u64 = 96 << 10;
         /// Packets with payload behind a hole, acknowledged or not, after which [`Mode::Fast`] reports it as a gap.
         hole_segments_fast, set_hole_segments_fast, with_hole_segments_fast: u32 = 16;
-        /// Nanoseconds after which an acknowledged hole becomes a gap; 0: only the rules above, which suits files.
-        hole_timeout_ns, set_hole_timeout_ns, with_hole_timeout_ns: u64 = 0;
+        stored
+        /// Time after which an acknowledged hole becomes a gap; `None`: only the rules above, which suits files.
+        hole_timeout_ns as optional_span: hole_timeout, set_hole_timeout, with_hole_timeout: Option<Duration> = None;
     }
 
     /// # Fragments
@@ -206,14 +238,15 @@ settings! {
         fragments_max, set_fragments_max, with_fragments_max: u32 = 8192;
         /// Bytes of one datagram.
         datagram_bytes_max, set_datagram_bytes_max, with_datagram_bytes_max: u32 = 65_535;
-        /// Nanoseconds after which an incomplete datagram of IPv4 is given up. 30 s as Linux (`ipfrag_time`).
-        fragment_timeout_ns, set_fragment_timeout_ns, with_fragment_timeout_ns: u64 = 30_000_000_000;
-        /// The same of IPv6. 60 s as Linux (`ip6frag_time`) and RFC 8200 section 4.5.
-        fragment_timeout_v6_ns, set_fragment_timeout_v6_ns, with_fragment_timeout_v6_ns: u64 = 60_000_000_000;
         /// Of [`memory_bytes`](Self::memory_bytes), bytes of fragments, at most half of it.
         fragment_memory_bytes, set_fragment_memory_bytes, with_fragment_memory_bytes: u64 = 16 << 20;
         /// Pending datagrams.
         datagrams_max, set_datagrams_max, with_datagrams_max: u32 = 1 << 16;
+        stored
+        /// Time after which an incomplete datagram of IPv4 is given up. 30 s as Linux (`ipfrag_time`).
+        fragment_timeout_ns as span: fragment_timeout, set_fragment_timeout, with_fragment_timeout: Duration = Duration::from_secs(30);
+        /// The same of IPv6. 60 s as Linux (`ip6frag_time`) and RFC 8200 section 4.5.
+        fragment_timeout_v6_ns as span: fragment_timeout_v6, set_fragment_timeout_v6, with_fragment_timeout_v6: Duration = Duration::from_secs(60);
     }
 
     /// # Overload
@@ -224,8 +257,9 @@ settings! {
         shed, set_shed, with_shed: bool = false;
         /// Share of the memory below which no packet is shed, in thousandths, at most 1000.
         base_threshold_permille, set_base_threshold_permille, with_base_threshold_permille: u32 = 500;
+        stored
         /// Bytes of a stream beyond which its packets are shed when the memory in use approaches the watermark of the stream's
-        /// priority.
-        overload_cutoff_bytes, set_overload_cutoff_bytes, with_overload_cutoff_bytes: u64 = u64::MAX;
+        /// priority; `None`: no packet is shed for the length of its stream.
+        overload_cutoff_bytes as unlimited: overload_cutoff_bytes, set_overload_cutoff_bytes, with_overload_cutoff_bytes: Option<u64> = None;
     }
 }

@@ -117,13 +117,13 @@ impl Defragmenter {
         on_end: &mut dyn FnMut(&Ended<'_>),
     ) -> Outcome<'_> {
         let Part { bytes, decoded, numbers, path, has_fate } = *part;
-        self.expire(frame.clock_ns, on_end);
+        self.expire(frame.clock.as_nanos(), on_end);
         let Some(key) = Key::of(bytes, decoded, path) else {
             return Outcome::Rejected(Rejection::Snapped);
         };
         let hash = self.table.hash(&key);
         let mut at = self.table.find(hash, &key);
-        if self.table.get(at).is_some_and(|found| found.deadline_ns < frame.clock_ns) {
+        if self.table.get(at).is_some_and(|found| found.deadline_ns < frame.clock.as_nanos()) {
             // It waited behind one with a longer timeout.
             self.give_up(at, Rejection::Timeout, on_end);
             at = NIL;
@@ -132,7 +132,7 @@ impl Defragmenter {
             return Outcome::Rejected(rejection);
         }
         if at == NIL {
-            let deadline_ns = frame.clock_ns.saturating_add(self.bounds.timeout_ns(key.is_ipv6()));
+            let deadline_ns = frame.clock.as_nanos().saturating_add(self.bounds.timeout_ns(key.is_ipv6()));
             at = self.table.add(Box::new(Datagram::new(key, hash, policy, deadline_ns, decoded)));
         }
         let Some(datagram) = self.table.get_mut(at) else { return Outcome::Held };

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
+    time::Duration,
 };
 
 use super::{COPY_NS_MAX, Fingerprint, REPEAT_NS_MAX, Secrets};
@@ -86,8 +87,8 @@ pub struct Pattern {
     pub packets: u32,
     /// Those that are copies.
     pub copies: u32,
-    /// All of them came within this time of the packet before, nanoseconds.
-    pub within_ns: u64,
+    /// All of them came within this time of the packet before.
+    pub within: Duration,
 }
 
 impl DuplicatePattern {
@@ -123,7 +124,7 @@ impl DuplicatePattern {
             }
             if let Some(seen) = Fingerprint::of(frame, bytes, &decoded, &self.secrets) {
                 self.packets += 1;
-                self.note(&seen, frame.timestamp_ns);
+                self.note(&seen, frame.timestamp.as_nanos());
             }
         }
         !self.is_enough()
@@ -185,7 +186,7 @@ impl DuplicatePattern {
             }
             _ => return None,
         };
-        Some(Pattern { rule, packets: self.packets, copies, within_ns: self.latest_ns })
+        Some(Pattern { rule, packets: self.packets, copies, within: Duration::from_nanos(self.latest_ns) })
     }
 }
 

@@ -5,7 +5,7 @@
 //! chunk before it. Offsets have 64 bits and only grow; the sequence number is the lower half of an internal offset.
 
 use super::delivery::Delivery;
-use crate::{Chunk, Direction, Handler, connection::Connection, flow::PendingChunk};
+use crate::{Chunk, Direction, Handler, Timestamp, connection::Connection, flow::PendingChunk};
 
 /// Greatest size of a chunk that is kept repeatedly; beyond it the chunk is discarded.
 const KEPT_BYTES_MAX: usize = 16 << 20;
@@ -129,7 +129,7 @@ impl<H: Handler> Delivery<'_, H> {
             offset: pending_chunk.start,
             bytes: &pending_chunk.bytes,
             repeated_bytes: pending_chunk.repeated,
-            timestamp_ns,
+            timestamp: Timestamp::from_nanos(timestamp_ns),
             is_datagram: false,
         };
         self.outputs.handler.data(&mut connection.stream(self.data), chunk);

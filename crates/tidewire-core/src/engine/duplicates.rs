@@ -20,7 +20,7 @@ impl<H: Handler> Engine<H> {
         }
         for ((frame, one), seen) in group.iter().zip(prepared.iter_mut()).zip(&seen) {
             let Some(seen) = seen else { continue };
-            if !table.is_copy(seen, frame.timestamp_ns) {
+            if !table.is_copy(seen, frame.timestamp.as_nanos()) {
                 continue;
             }
             let counts = one.hash != 0 || self.share.index == 0;

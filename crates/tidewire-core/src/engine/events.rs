@@ -2,7 +2,7 @@
 
 use super::delivery::Delivery;
 use crate::{
-    AnomalyKind, Chunk, Direction, EndReason, Gap, GapCause, Handler, Mode, StreamPacket, TcpState,
+    AnomalyKind, Chunk, Direction, EndReason, Gap, GapCause, Handler, Mode, StreamPacket, TcpState, Timestamp,
     connection::Connection,
     flow::{bits, half},
     tcp::{Events, Segment},
@@ -129,12 +129,13 @@ impl<H: Handler> Delivery<'_, H> {
 
     /// Shows a stream that continues to the handler.
     pub(crate) fn visit(&mut self, connection: &mut Connection<'_>, clock_ns: u64) {
+        let clock = Timestamp::from_nanos(clock_ns);
         if H::APPLICATIONS {
             return self.each(connection, |delivery, connection| {
-                delivery.outputs.handler.visit(&mut connection.stream(delivery.data), clock_ns);
+                delivery.outputs.handler.visit(&mut connection.stream(delivery.data), clock);
             });
         }
-        self.outputs.handler.visit(&mut connection.stream(self.data), clock_ns);
+        self.outputs.handler.visit(&mut connection.stream(self.data), clock);
     }
 
     /// Reports a packet to a handler that wants packets.
@@ -159,7 +160,8 @@ impl<H: Handler> Delivery<'_, H> {
         flow.delivered[direction as usize] += bytes.len() as u64;
         if connection.shared.config.chunk_bytes == 0 {
             let is_datagram = flow.state == TcpState::Stateless;
-            let chunk = Chunk { direction, offset: start, bytes, repeated_bytes: 0, timestamp_ns, is_datagram };
+            let timestamp = Timestamp::from_nanos(timestamp_ns);
+            let chunk = Chunk { direction, offset: start, bytes, repeated_bytes: 0, timestamp, is_datagram };
             let chunks = &mut flow.halves[direction as usize].chunks;
             *chunks = chunks.saturating_add(1);
             self.outputs.handler.data(&mut connection.stream(self.data), chunk);

@@ -5,7 +5,7 @@
 
 use super::Engine;
 use crate::{
-    Datagram, DefragPolicy, Fate, Frame, Handler, Ledger, Vlans,
+    Datagram, DefragPolicy, Fate, Frame, Handler, Ledger, Timestamp, Vlans,
     defrag::{Defragmenter, Ended, Outcome, Part, Rebuilt},
     flow::{Key, KeyMask},
     packet::{Keyed, Packet, frame_number},
@@ -92,7 +92,7 @@ impl<H: Handler> Engine<H> {
         let part = Part { bytes, decoded, numbers: origin.numbers, path: origin.path, has_fate };
         let outcome = defragmenter.insert_part(policy, frame, &part, &mut |ended| {
             if reports {
-                report_datagram(ended, ledger, handler, frame.timestamp_ns);
+                report_datagram(ended, ledger, handler, frame.timestamp.as_nanos());
             }
         });
         let mut inner = None;
@@ -206,7 +206,7 @@ fn report_datagram<H: Handler>(ended: &Ended<'_>, ledger: &mut Ledger, handler: 
     if H::DATAGRAMS {
         handler.datagram(&Datagram {
             packet: frame_number(ended.packet),
-            timestamp_ns,
+            timestamp: Timestamp::from_nanos(timestamp_ns),
             source: ended.source,
             destination: ended.destination,
             ip_id: ended.ip_id,
@@ -224,7 +224,7 @@ fn report_datagram<H: Handler>(ended: &Ended<'_>, ledger: &mut Ledger, handler: 
 fn datagram_of<'a>(rebuilt: &Rebuilt<'a>, frame: &Frame) -> Datagram<'a> {
     Datagram {
         packet: frame_number(frame.number),
-        timestamp_ns: frame.timestamp_ns,
+        timestamp: frame.timestamp,
         source: rebuilt.source,
         destination: rebuilt.destination,
         ip_id: rebuilt.ip_id,

@@ -63,8 +63,8 @@ impl<H: Handler> Engine<H> {
             isn: segment.seq,
             id: packet.frame.number,
             // A time ahead of the clock is an outlier.
-            first_ns: packet.frame.timestamp_ns.min(self.shared.now.clock_ns),
-            last_ns: packet.frame.timestamp_ns.min(self.shared.now.clock_ns),
+            first_ns: packet.frame.timestamp.as_nanos().min(self.shared.now.clock_ns),
+            last_ns: packet.frame.timestamp.as_nanos().min(self.shared.now.clock_ns),
             seen_clock_ns: self.shared.now.clock_ns,
             ip_bytes: packet.ip_bytes,
             frame_bytes: packet.frame_bytes,
@@ -91,7 +91,7 @@ impl<H: Handler> Engine<H> {
         let entry = self.table.half_open.get_mut(slot);
         entry.packets += 1;
         entry.high_flags |= segment.high_flags;
-        let timestamp_ns = packet.frame.timestamp_ns.min(clock_ns);
+        let timestamp_ns = packet.frame.timestamp.as_nanos().min(clock_ns);
         (entry.first_ns, entry.last_ns) = (entry.first_ns.min(timestamp_ns), entry.last_ns.max(timestamp_ns));
         entry.seen_clock_ns = clock_ns;
         entry.path = entry.path.and(packet.path);

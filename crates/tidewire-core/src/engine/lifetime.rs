@@ -5,6 +5,8 @@
 //! the sweep. The entry stays until `closed_timeout_ns`, so that late packets open no stream; they get the fate
 //! `after_close`.
 
+use std::time::Duration;
+
 use std::cmp::Reverse;
 
 use super::{Engine, end::is_new_attempt};
@@ -116,7 +118,7 @@ impl<H: Handler> Engine<H> {
             self.sweep.tidied_ns = clock_ns;
             let silent_ns = config.inactivity_timeout_ns.max(config.closed_timeout_ns);
             if config.inactivity_timeout_ns != 0 {
-                shunt.tidy(silent_ns.saturating_add(2 * SWEEP_NS));
+                shunt.tidy(Duration::from_nanos(silent_ns.saturating_add(2 * SWEEP_NS)));
             }
         }
     }

@@ -51,7 +51,8 @@ impl<H: Handler> Engine<H> {
     pub(crate) fn is_first_packet_expired(&self, slot: u32) -> bool {
         let timeout = self.shared.config.inactivity_timeout_ns;
         timeout != 0
-            && self.shared.now.clock_ns > self.table.first_packets.get(slot).frame.clock_ns.saturating_add(timeout)
+            && self.shared.now.clock_ns
+                > self.table.first_packets.get(slot).frame.clock.as_nanos().saturating_add(timeout)
     }
 
     /// Ends connections with only one packet whose timeout is over.
@@ -86,7 +87,8 @@ impl<H: Handler> Engine<H> {
 
     /// Processes a held packet as the first of the flow at `slot`. `is_all`: no further packet follows.
     fn take_in(&mut self, first_packet: &FirstPacket, slot: u32, is_all: bool) {
-        let Frame { number, clock_ns, .. } = first_packet.frame;
+        let Frame { number, clock, .. } = first_packet.frame;
+        let clock_ns = clock.as_nanos();
         let before = std::mem::replace(
             &mut self.shared.now,
             Now { number, clock_ns, input_bytes: first_packet.input_bytes, slot, time_ns: 0, before_ns: 0 },
@@ -156,7 +158,7 @@ impl<H: Handler> Delivery<'_, H> {
         (me.base_seq, me.next) = (segment.seq, MIDSTREAM_START + bytes.len() as u64);
         me.flags |= half::KNOWN;
         if !bytes.is_empty() {
-            self.deliver(connection, direction, 0, bytes, packet.frame.timestamp_ns);
+            self.deliver(connection, direction, 0, bytes, packet.frame.timestamp.as_nanos());
         }
         Some(Fate::Tracked)
     }

@@ -66,7 +66,7 @@ pub use state::Engine;
 use state::{GROUP, OTHER_WORKER, Prepared};
 
 use crate::{
-    Batch, Fate, Frame, Handler, Outside, OutsidePacket, PacketLoss,
+    Batch, Fate, Frame, Handler, Outside, OutsidePacket, PacketLoss, Timestamp,
     flow::{DirectedKey, KeyMask, LookupCache, NO_SLOT},
     packet::frame_number,
     wire::{self, Brief, Decoded, Kind},
@@ -75,7 +75,8 @@ use crate::{
 impl<H: Handler> Engine<H> {
     /// Advances the clock without a packet: flushes chunks and ends streams as the next packet with this clock would.
     /// Packets must not have an earlier clock afterwards.
-    pub fn tick(&mut self, clock_ns: u64) {
+    pub fn tick(&mut self, clock: Timestamp) {
+        let clock_ns = clock.as_nanos();
         if clock_ns > self.shared.now.clock_ns {
             self.pass_time(clock_ns);
         }
@@ -84,7 +85,8 @@ impl<H: Handler> Engine<H> {
     /// Reports the ends of closed connections as [`tick`](Self::tick) to this clock would, and nothing else: the clock
     /// stays, nothing times out, no chunk is flushed. For silence of an input whose packets may be late: they may have
     /// an earlier clock afterwards.
-    pub fn report_silent_closes(&mut self, clock_ns: u64) {
+    pub fn report_silent_closes(&mut self, clock: Timestamp) {
+        let clock_ns = clock.as_nanos();
         let before_ns = self.shared.now.clock_ns;
         if clock_ns > before_ns && !self.closing.is_empty() {
             self.shared.now.clock_ns = clock_ns;
@@ -116,7 +118,7 @@ impl<H: Handler> Engine<H> {
         let mut prepared = self.prepared.take().unwrap_or_else(|| Box::new([Prepared::NONE; GROUP]));
         for group in batch.frames.chunks(GROUP) {
             if let Some(first) = group.first() {
-                self.pass_time(first.clock_ns);
+                self.pass_time(first.clock.as_nanos());
             }
             self.process_group(batch, group, &mut prepared);
             if self.shared.accounting.budget.is_over() {
@@ -149,7 +151,7 @@ impl<H: Handler> Engine<H> {
         for (frame, one) in group.iter().zip(prepared.iter()) {
             let bytes = batch.bytes(frame);
             self.shared.now.number = frame.number;
-            self.shared.now.clock_ns = frame.clock_ns;
+            self.shared.now.clock_ns = frame.clock.as_nanos();
             self.shared.now.input_bytes += u64::from(frame.captured_bytes);
             if one.hash == 0 {
                 self.other(frame, bytes, &one.decoded);
@@ -293,9 +295,9 @@ impl<H: Handler> Engine<H> {
             Fate::Malformed => Outside::Malformed(decoded.malformed),
             _ => return,
         };
-        let Frame { timestamp_ns, wire_bytes, link, .. } = *frame;
+        let Frame { timestamp, wire_bytes, link, .. } = *frame;
         let number = frame_number(frame.number);
-        let packet = OutsidePacket { why, number, timestamp_ns, bytes, wire_bytes, link, decoded };
+        let packet = OutsidePacket { why, number, timestamp, bytes, wire_bytes, link, decoded };
         self.outputs.handler.outside(packet);
     }
 

@@ -29,7 +29,7 @@ impl<H: Handler> Engine<H> {
         flow.seen_clock_ns = connection.shared.now.clock_ns;
         // Both times: the packet is not counted yet, and the handler may ask for them when the stream is opened.
         // (A time ahead of the clock is an outlier.)
-        let start_ns = packet.frame.timestamp_ns.min(flow.seen_clock_ns);
+        let start_ns = packet.frame.timestamp.as_nanos().min(flow.seen_clock_ns);
         (flow.first_ns, flow.last_ns) = ([start_ns; 2], [start_ns; 2]);
         let (client_sends, by);
         match segment {

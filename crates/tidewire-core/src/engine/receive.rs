@@ -14,7 +14,7 @@ impl Connection<'_> {
     /// Counts a packet of the direction `at`.
     #[inline(always)]
     pub(crate) fn count(&mut self, at: usize, packet: &Packet<'_>, segment: Option<&Segment>) {
-        let mut timestamp_ns = packet.frame.timestamp_ns;
+        let mut timestamp_ns = packet.frame.timestamp.as_nanos();
         if !self.flow.is_next_time(timestamp_ns) {
             timestamp_ns = self.irregular_time(timestamp_ns);
         }

@@ -143,7 +143,7 @@ impl<H: Handler> Engine<H> {
             key: *key,
             class,
             number: packet.frame.number,
-            timestamp_ns: packet.frame.timestamp_ns,
+            timestamp_ns: packet.frame.timestamp.as_nanos(),
             isn: segment.seq,
             scale: segment.scale.unwrap_or(0),
             timestamp: segment.timestamp,

@@ -34,12 +34,12 @@ fn second_engine(config: &Config) -> Box<Engine<NullHandler>> {
         .with_fragment_memory_bytes(0)
         .with_midstream_bytes(0)
         .with_history_segments(0)
-        .with_flows_max(OTHER_SUBFLOWS_MAX as u32)
+        .with_flows_max(Some(OTHER_SUBFLOWS_MAX as u32))
         .with_half_open_max(OTHER_SUBFLOWS_MAX as u32)
         .with_cutoff(DirectionCutoff::UNLIMITED)
         .with_chunk_bytes(0)
         .with_overlap_bytes(0)
-        .with_flush_timeout_ns(0)
+        .with_flush_timeout(None)
         .with_shed(false)
         .with_duplicates(DuplicateRule::Keep);
     let mut engine = Engine::new(config, Share::ALL, NullHandler);
@@ -64,7 +64,7 @@ impl<H: Handler> Engine<H> {
         }
         if has_syn(bytes, &one.decoded) || self.shared.multipath.registry.is_waiting() {
             let flow = HashedKey { key: one.key, hash: one.hash };
-            let token = self.shared.multipath.read(bytes, &one.decoded, flow, one.from_a, frame.clock_ns);
+            let token = self.shared.multipath.read(bytes, &one.decoded, flow, one.from_a, frame.clock.as_nanos());
             let connection = token.and_then(|token| Some((token, *self.shared.multipath.registry.get(token)?)));
             if let Some((token, connection)) = connection.filter(|(_, one)| self.is_own_flow(one.first.hash)) {
                 self.other_subflows.add(one.hash);
@@ -85,7 +85,7 @@ impl<H: Handler> Engine<H> {
 
     /// Processes a frame of a subflow for the engine of its connection.
     fn process_for_other_worker(&mut self, frame: &Frame, bytes: &[u8], one: &Prepared, input_bytes: u64) {
-        self.pass_time(frame.clock_ns);
+        self.pass_time(frame.clock.as_nanos());
         (self.shared.now.number, self.shared.now.input_bytes) = (frame.number, input_bytes);
         self.prepared_transport(frame, bytes, &Prepared { slot: NO_SLOT, ..*one });
         if self.shared.accounting.budget.is_over() {

@@ -5,7 +5,7 @@ use tidewire_types::ip_protocol;
 
 use super::{Engine, delivery::Delivery};
 use crate::{
-    Counted, Direction, FlowKey, GapCause, Handler, KeyIds, Vlans,
+    Counted, Direction, FlowKey, GapCause, Handler, KeyIds, Timestamp, Vlans,
     connection::Connection,
     flow::{Flow, bits, half},
     tcp::{Segment, tcp_flag},
@@ -72,11 +72,12 @@ impl Connection<'_> {
         half.payload_wire_bytes += counted.payload_bytes;
         half.tcp_flags |= counted.tcp_flags;
         self.flow.add_packets(at, counted.packets);
+        let last_ns = counted.last.map_or(0, Timestamp::as_nanos);
         if is_first {
-            (self.flow.first_ns[at], self.flow.last_ns[at]) = (counted.last_ns, counted.last_ns);
+            (self.flow.first_ns[at], self.flow.last_ns[at]) = (last_ns, last_ns);
         }
-        self.flow.last_ns[at] = self.flow.last_ns[at].max(counted.last_ns);
-        self.flow.seen_clock_ns = self.flow.seen_clock_ns.max(counted.last_ns);
+        self.flow.last_ns[at] = self.flow.last_ns[at].max(last_ns);
+        self.flow.seen_clock_ns = self.flow.seen_clock_ns.max(last_ns);
     }
 }
 

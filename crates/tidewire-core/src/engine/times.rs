@@ -1,6 +1,6 @@
 //! Times of packets that are not in the order of their flow: earlier ones, and outliers.
 
-use crate::{connection::Connection, wire::CLOCK_STEP_NS};
+use crate::{connection::Connection, flow::CLOCK_STEP_NS};
 
 /// The least step back that a flow reports: less are packets of a card's queues that overtook each other.
 const TIME_BACK_MIN_NS: u64 = 1_000_000;

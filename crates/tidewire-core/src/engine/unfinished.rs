@@ -4,7 +4,7 @@ use tidewire_types::ip_protocol;
 
 use super::Engine;
 use crate::{
-    Handler, TcpState, Unfinished,
+    Handler, TcpState, Timestamp, Unfinished,
     flow::{Flow, bits, closing},
     tcp::tcp_flag,
 };
@@ -25,7 +25,7 @@ impl Flow {
         Unfinished {
             id: self.id,
             key: self.key.describe(self.has(bits::CLIENT_IS_A), icmp),
-            start_ns: self.start_ns(),
+            start: Timestamp::from_nanos(self.start_ns()),
             tcp_flags: [0, 1].map(|at: usize| self.halves[at].tcp_flags),
             packets: [0, 1].map(|at: usize| self.packets(at)),
             payload_bytes: [0, 1].map(|at: usize| self.halves[at].payload_wire_bytes),

@@ -1,6 +1,6 @@
 use super::{HalfOpen, Key};
 use crate::{
-    Class, Direction, Mptcp, PacketChecksum, StreamPacket,
+    Class, Direction, Mptcp, PacketChecksum, StreamPacket, Timestamp,
     path::Path,
     wire::{Decoded, LinkType, tcp_flag},
 };
@@ -77,7 +77,7 @@ impl HeldSyn {
 pub(crate) struct KeptPacket {
     bytes: Box<[u8]>,
     number: u64,
-    timestamp_ns: u64,
+    timestamp: Timestamp,
     wire_bytes: u32,
     link: LinkType,
     interface: u16,
@@ -100,7 +100,7 @@ impl KeptPacket {
         Self {
             bytes: shown.bytes.into(),
             number: shown.number,
-            timestamp_ns: shown.timestamp_ns,
+            timestamp: shown.timestamp,
             wire_bytes: shown.wire_bytes,
             link: shown.link,
             interface: shown.interface,
@@ -118,7 +118,7 @@ impl KeptPacket {
         StreamPacket {
             direction,
             number: self.number,
-            timestamp_ns: self.timestamp_ns,
+            timestamp: self.timestamp,
             bytes: &self.bytes,
             wire_bytes: self.wire_bytes,
             link: self.link,

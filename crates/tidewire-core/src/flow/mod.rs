@@ -33,7 +33,12 @@ pub(crate) use slow_state::SlowState;
 pub(crate) use subscriber::{PendingChunk, SubscriberState};
 pub(crate) use table::{Found, OpenEntries, OpenEntry, Table, table_entry_bytes};
 
-use crate::{Direction, DirectionCutoff, TcpState, mptcp::connection_stream::ConnectionStream, path::Path};
+use crate::{
+    Direction, DirectionCutoff, TcpState, mptcp::connection_stream::ConnectionStream, path::Path, wire::CLOCK_STEP,
+};
+
+/// [`CLOCK_STEP`] in nanoseconds.
+pub(crate) const CLOCK_STEP_NS: u64 = CLOCK_STEP.as_nanos() as u64;
 
 /// State of one direction that packets in order change. One cache line.
 #[derive(Clone, Copy, Debug)]
@@ -468,7 +473,7 @@ impl Flow {
     /// Whether a packet is not earlier than the flow's last one, nor much later.
     #[inline(always)]
     pub(crate) fn is_next_time(&self, timestamp_ns: u64) -> bool {
-        timestamp_ns.checked_sub(self.end_ns()).is_some_and(|later_ns| later_ns <= crate::wire::CLOCK_STEP_NS)
+        timestamp_ns.checked_sub(self.end_ns()).is_some_and(|later_ns| later_ns <= CLOCK_STEP_NS)
     }
 
     /// Timestamp of the flow's first packet.

@@ -89,12 +89,12 @@ impl Connection<'_> {
                     && peer.edge.wrapping_sub(seq.wrapping_add(length)) as i32 >= 0
                     && !is_older
             }
-            && self.flow.is_next_time(frame.timestamp_ns);
+            && self.flow.is_next_time(frame.timestamp.as_nanos());
         if !is_plain {
             return None;
         }
         let checksum = self.plain_checksum(direction, &packet)?;
-        let timestamp_ns = frame.timestamp_ns;
+        let timestamp_ns = frame.timestamp.as_nanos();
         self.flow.count_frames(at, u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
         self.flow.last_ns[at] = timestamp_ns;
         self.flow.seen_clock_ns = self.shared.now.clock_ns;

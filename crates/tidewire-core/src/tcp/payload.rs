@@ -30,7 +30,7 @@ impl<'a> Payload<'a> {
         let origin = if frame.origin == 0 { 0 } else { frame.origin + u64::from(packet.decoded.payload_at) };
         Self {
             bytes: packet.payload(),
-            timestamp_ns: frame.timestamp_ns,
+            timestamp_ns: frame.timestamp.as_nanos(),
             interface: frame.interface,
             origin,
             cause,

@@ -1,5 +1,7 @@
 //! Each bound by itself: what is reached, what happens then, and what is counted.
 
+use std::time::Duration;
+
 use crate::common::*;
 use tidewire_core::{AnomalyKind, Chunk, Config, Direction, EndReason, Fate, Gap, Handler, Ledger, Stream};
 
@@ -11,7 +13,7 @@ const SECOND: u64 = 1_000_000_000;
 fn roomy() -> Config {
     config()
         .with_stream_buffer_bytes(u64::MAX >> 1)
-        .with_source_buffer_bytes(u64::MAX >> 1)
+        .with_source_buffer_bytes(Some(u64::MAX >> 1))
         .with_stream_holes_max(u32::MAX)
         .with_holes_max(u32::MAX)
         .with_hole_segments_strict(u32::MAX)
@@ -144,7 +146,7 @@ fn from_server(port: u16, offset: u32, bytes: usize) -> Seg {
 
 #[test]
 fn bytes_of_a_source_are_bounded() {
-    let config = roomy().with_source_buffer_bytes(20_000);
+    let config = roomy().with_source_buffer_bytes(Some(20_000));
     let mut feed = Feed::new(&config, Early::default());
     for port in 1..=4 {
         feed.segments(&holes(port, 1, 3000));
@@ -225,7 +227,7 @@ fn reply(port: u16) -> Vec<u8> {
 /// First what is over, then what was never answered, then what was silent longest.
 #[test]
 fn a_full_table_gives_up_who_is_missed_least() {
-    let config = config().with_flows_max(6);
+    let config = config().with_flows_max(Some(6));
     let mut feed = Feed::new(&config, Early::default());
     // 1: over. 2, 3: answered, at 20 s and 30 s. 4, 5: never answered. 6: answered, silent longest of all but 1.
     feed.segments(&opened(1));
@@ -261,7 +263,7 @@ fn a_full_table_gives_up_who_is_missed_least() {
 
 #[test]
 fn a_full_table_stays_full_however_many_come() {
-    let config = config().with_flows_max(100);
+    let config = config().with_flows_max(Some(100));
     let mut feed = Feed::new(&config, Early::default());
     for port in 0..20_000_u16 {
         feed.ip(&one_packet(port), u64::from(port));
@@ -269,7 +271,7 @@ fn a_full_table_stays_full_however_many_come() {
     }
     let (early, ledger) = feed.finish();
     assert_eq!((early.ended.len(), ledger.evicted, early.bytes), (20_000, 19_900, 20_000));
-    let none = config.with_flows_max(0);
+    let none = config.with_flows_max(Some(0));
     let mut feed = Feed::new(&none, Early::default());
     feed.ip(&one_packet(1), 0);
     assert_eq!(fate(&feed.finish().1, Fate::NoRoom), 1);
@@ -277,7 +279,7 @@ fn a_full_table_stays_full_however_many_come() {
 
 #[test]
 fn half_open_connections_time_out_by_themselves() {
-    let config = config().with_half_open_timeout_ns(100 * SECOND);
+    let config = config().with_half_open_timeout(Duration::from_secs(100));
     let mut feed = Feed::new(&config, Early::default());
     let syn = |port: u16, time_ms: u64| Seg { client_port: port, time_ms, ..Seg::new(true, C, 0, SYN, b"") };
     // A retransmission restarts the timeout.

@@ -1,6 +1,7 @@
 //! Bytes that are missing at a stream's end, beside what the capture says that it lost.
 
 use tidewire_core::PacketLoss;
+use tidewire_types::Timestamp;
 
 use crate::common::{Feed, InvariantChecker, Seg, config, handshake};
 
@@ -16,7 +17,12 @@ fn causes(lost_s: u64, last: &[Seg]) -> Vec<(u64, u64, String)> {
     segments.push(Seg { time_ms: 60_000, ..Seg::new(false, 5001, 1201, ACK, &[]) });
     let mut feed = Feed::new(&config(), InvariantChecker::default());
     let timestamp_ns = (1 + lost_s) * 1_000_000_000;
-    feed.engine.note_past_losses(&[PacketLoss::between(0, timestamp_ns, timestamp_ns, 1)]);
+    feed.engine.note_past_losses(&[PacketLoss::between(
+        0,
+        Timestamp::from_nanos(timestamp_ns),
+        Timestamp::from_nanos(timestamp_ns),
+        1,
+    )]);
     feed.segments(&segments);
     let (checker, _) = feed.finish();
     let stream = checker.streams.values().next().expect("a stream");

@@ -1,11 +1,14 @@
 //! When the end of a connection is reported, and what becomes of packets that come after that.
 
+use std::time::Duration;
+use tidewire_types::Timestamp;
+
 use crate::common::{ACK, FIN, Feed, InvariantChecker, RST, SYN, Seg, StreamLog, config, fate, handshake, run_shared};
 use tidewire_core::{Config, Fate, Mode};
 
 /// Reported after a second of silence, forgotten after ten.
 fn closing() -> Config {
-    config().with_report_closed_ns(1_000_000_000).with_closed_timeout_ns(10_000_000_000)
+    config().with_report_closed(Some(Duration::from_secs(1))).with_closed_timeout(Duration::from_secs(10))
 }
 
 fn at(time_ms: u64, segment: Seg) -> Seg {
@@ -35,7 +38,7 @@ fn feed(config: &Config, segments: &[Seg]) -> Feed<InvariantChecker> {
 
 /// Lets the clock, which begins at a second, go to so many milliseconds of the segments'.
 fn tick(feed: &mut Feed<InvariantChecker>, time_ms: u64) -> usize {
-    feed.engine.tick(1_000_000_000 + time_ms * 1_000_000);
+    feed.engine.tick(Timestamp::from_nanos(1_000_000_000 + time_ms * 1_000_000));
     feed.engine.handler().streams.len()
 }
 
@@ -68,16 +71,18 @@ fn what_comes_within_the_second_counts_and_begins_it_again() {
 
 #[test]
 fn silence_reports_ends_and_lets_no_time_pass() {
-    let tight = closing().with_inactivity_timeout_ns(500_000_000).with_half_open_timeout_ns(500_000_000);
+    let tight = closing()
+        .with_inactivity_timeout(Some(Duration::from_millis(500)))
+        .with_half_open_timeout(Duration::from_millis(500));
     let of = |client_port, segment| Seg { client_port, ..segment };
     let mut segments = closed();
     let [open, half_open] = [segments.len() as u64 + 1, segments.len() as u64 + 4];
     segments.extend(handshake(100, 500).into_iter().map(|segment| of(2000, segment)));
     segments.push(of(2001, Seg::new(true, 7, 0, SYN, b"")));
     let mut feed = feed(&tight, &segments);
-    feed.engine.report_silent_closes(2_000_000_000);
+    feed.engine.report_silent_closes(Timestamp::from_nanos(2_000_000_000));
     assert_eq!(feed.engine.handler().streams.len(), 0, "not yet silent for more than a second");
-    feed.engine.report_silent_closes(2_000_000_001);
+    feed.engine.report_silent_closes(Timestamp::from_nanos(2_000_000_001));
     assert_eq!(feed.engine.handler().streams.keys().copied().collect::<Vec<_>>(), [1]);
     // Streams that wait are not affected.
     feed.segment(&at(1, of(2000, Seg::new(true, 101, 501, ACK, b"goes on"))));
@@ -146,7 +151,7 @@ fn another_connection_on_the_same_ports_is_another_stream() {
 
 #[test]
 fn a_full_table_gives_up_reported_ones_first() {
-    let tight = closing().with_flows_max(3);
+    let tight = closing().with_flows_max(Some(3));
     let mut feed = feed(&tight, &closed());
     for (number, port) in (2000..2040).enumerate() {
         for segment in closed() {

@@ -1,5 +1,8 @@
 //! How bytes are delivered: chunks that are kept or flushed, streams that are discarded, preferred or shed.
 
+use std::time::Duration;
+use tidewire_types::Timestamp;
+
 use crate::common::*;
 use tidewire_core::{
     Chunk, Config, Direction, EndReason, Fate, Gap, GapCause, Handler, Outside, OutsidePacket, Stream, Unfinished,
@@ -86,7 +89,7 @@ fn a_chunk_that_is_always_kept_is_let_go_at_its_bound() {
 
 #[test]
 fn a_chunk_is_flushed_when_its_time_is_over() {
-    let config = config().with_chunk_bytes(100).with_flush_timeout_ns(1_000 * MILLISECOND);
+    let config = config().with_chunk_bytes(100).with_flush_timeout(Some(Duration::from_millis(1_000)));
     let mut feed = Feed::new(&config, Keeper::default());
     feed.ip(&udp(1, b"ab"), 5_000 * MILLISECOND);
     feed.ip(&udp(1, b"cd"), 5_900 * MILLISECOND);
@@ -120,7 +123,7 @@ impl Handler for Ends {
 
 #[test]
 fn a_silent_flow_ends_after_its_timeout() {
-    let config = config().with_inactivity_timeout_ns(10_000 * MILLISECOND);
+    let config = config().with_inactivity_timeout(Some(Duration::from_millis(10_000)));
     let mut feed = Feed::new(&config, Ends::default());
     feed.ip(&udp(1, b"a"), MILLISECOND);
     feed.ip(&udp(1, b"b"), 10_001 * MILLISECOND);
@@ -132,7 +135,7 @@ fn a_silent_flow_ends_after_its_timeout() {
     assert_eq!(feed.engine.handler().0, [(1, "timeout"), (3, "timeout")]);
     assert_eq!(feed.finish().0.0[2..], [(4, "end_of_input")]);
 
-    let never = config.with_inactivity_timeout_ns(0);
+    let never = config.with_inactivity_timeout(None);
     let mut feed = Feed::new(&never, Ends::default());
     feed.ip(&udp(1, b"a"), 0);
     feed.ip(&udp(1, b"b"), 100_000_000 * MILLISECOND);
@@ -231,7 +234,7 @@ fn the_watermarks_are_exact() {
         .with_shed(true)
         .with_priorities(4)
         .with_base_threshold_permille(400)
-        .with_overload_cutoff_bytes(OVERLOAD)
+        .with_overload_cutoff_bytes(Some(OVERLOAD))
         .with_memory_bytes(MEMORY)
         .with_fragment_memory_bytes(0)
         .with_chunk_bytes(1000);
@@ -269,7 +272,7 @@ fn the_watermarks_are_exact() {
 /// Nothing follows a FIN: neither the chunk's size nor its time is waited for, nor the end of the connection.
 #[test]
 fn a_chunk_is_delivered_with_the_fin_of_its_direction() {
-    let config = config().with_chunk_bytes(100).with_flush_timeout_ns(1_000 * MILLISECOND);
+    let config = config().with_chunk_bytes(100).with_flush_timeout(Some(Duration::from_millis(1_000)));
     let mut feed = Feed::new(&config, Keeper::default());
     let mut begun = handshake(100, 500);
     begun.push(Seg::new(true, 101, 501, ACK, b"abc"));
@@ -321,9 +324,9 @@ impl Handler for Visitor {
     type Data = ();
     const VISITS: bool = true;
 
-    fn visit(&mut self, stream: &mut Stream<'_, ()>, clock_ns: u64) {
+    fn visit(&mut self, stream: &mut Stream<'_, ()>, clock: Timestamp) {
         let packets = stream.stats(Direction::ClientToServer).packets;
-        self.0.entry(stream.id()).or_default().push((clock_ns, packets));
+        self.0.entry(stream.id()).or_default().push((clock.as_nanos(), packets));
     }
 }
 
@@ -352,7 +355,7 @@ fn streams_that_go_on_are_visited_within_four_seconds() {
 
 #[test]
 fn what_is_not_answered_is_reported_once() {
-    let config = config().with_unfinished_ns(1_000 * MILLISECOND);
+    let config = config().with_unfinished_after(Duration::from_millis(1_000));
     let mut feed = Feed::new(&config, Watcher::default());
     let mut now = 1_000_000 * MILLISECOND;
     // 1: a SYN; 2: a datagram; 3 and 4: a SYN with its SYN-ACK; 5 to 7: a handshake.

@@ -1,5 +1,7 @@
 //! The same packet twice.
 
+use std::time::Duration;
+
 use tidewire_core::{
     Batch, Config, DuplicatePattern, DuplicateRule, Engine, Fate, Frame, Handler, Ledger, Share, Stream, Timestamp,
     wire::{LinkType, Settings},
@@ -115,7 +117,7 @@ fn a_mirror_of_both_directions_is_one_conversation() {
         assert!(pattern.observe(&Batch::new(&one.2, &[frame(number as u64 + 1, one)])));
     }
     let found = pattern.verdict().expect("a pattern");
-    assert_eq!((found.rule, found.within_ns), (DuplicateRule::Doubled, 20_000));
+    assert_eq!((found.rule, found.within), (DuplicateRule::Doubled, Duration::from_micros(20)));
     assert_eq!((found.packets, found.copies), (shown.len() as u32, packets.len() as u32));
     for rule in [DuplicateRule::Identified, DuplicateRule::Doubled] {
         let (handler, ledger) = run(&shown, rule, 2);

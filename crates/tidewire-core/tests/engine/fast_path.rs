@@ -1,5 +1,7 @@
 //! The fast path and the slow path report the same events.
 
+use std::time::Duration;
+
 use crate::common::*;
 use proptest::prelude::*;
 use tidewire_core::{Chunk, Config, Direction, DirectionCutoff, EndReason, Gap, Handler, Stream, StreamPacket};
@@ -115,7 +117,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..60), midway in any::<bool>(), chunk in prop_oneof![Just(0_u32), 1..30_u32],
         cutoff in prop_oneof![Just(u64::MAX), 0..300_u64], flush_ms in prop_oneof![Just(0_u64), 1..900_u64],
     ) {
-        let config = config().with_chunk_bytes(chunk).with_flush_timeout_ns(flush_ms * 1_000_000);
+        let config = config().with_chunk_bytes(chunk).with_flush_timeout((flush_ms > 0).then(|| Duration::from_millis(flush_ms)));
         let config = config.with_cutoff(DirectionCutoff::new(cutoff, u64::MAX));
         go_both_ways(&config, &conversation(&steps, midway));
     }
@@ -150,7 +152,7 @@ enum Call {
 impl Calls {
     fn push(&mut self, call: Call, stream: &Stream<'_, ()>) {
         let stats = [Direction::ClientToServer, Direction::ServerToClient].map(|direction| stream.stats(direction));
-        self.0.push((call, stream.end_ns(), stats.map(|stats| stats.packets)));
+        self.0.push((call, stream.end().as_nanos(), stats.map(|stats| stats.packets)));
     }
 }
 

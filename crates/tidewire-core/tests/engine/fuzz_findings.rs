@@ -1,5 +1,7 @@
 //! What the fuzz target `engine` found, as the smallest case of each.
 
+use std::time::Duration;
+
 use crate::common::*;
 use tidewire_core::{
     Batch, Chunk, Config, Direction, DirectionCutoff, Engine, Frame, Gap, GapCause, Handler, Share, Stream, Timestamp,
@@ -17,7 +19,8 @@ fn a_timeout_is_one_for_any_number_of_workers() {
         })
         .collect();
     segments.push(Seg { time_ms: 2_000, ..Seg::new(true, 100, 1, ACK, b"a") });
-    let config = config().with_inactivity_timeout_ns(1_000_000_000).with_half_open_timeout_ns(1_000_000_000);
+    let config =
+        config().with_inactivity_timeout(Some(Duration::from_secs(1))).with_half_open_timeout(Duration::from_secs(1));
     let (alone, _) = run_shared(&config, &segments, 1);
     let (shared, _) = run_shared(&config, &segments, 3);
     assert_eq!(alone, shared);
@@ -37,7 +40,7 @@ fn what_is_noted_at_the_end_is_at_the_same_packet_for_any_number_of_workers() {
     ]);
     segments.extend((0..80).map(|port| other(3000 + port, 2_000 + 100 * u64::from(port))));
     let config = config()
-        .with_inactivity_timeout_ns(1_000_000_000)
+        .with_inactivity_timeout(Some(Duration::from_secs(1)))
         .with_cutoff(DirectionCutoff::new(10, u64::MAX))
         .with_list_max(2);
     let (alone, _) = run_shared(&config, &segments, 1);

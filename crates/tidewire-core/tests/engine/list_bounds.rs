@@ -1,6 +1,8 @@
 //! Lists and indexes beside the tables: they stay as long as what is open, however many connections came and went, and though
 //! the input lets no time pass.
 
+use std::time::Duration;
+
 use crate::common::{ACK, FIN, Feed, Seg, config, handshake};
 use tidewire_core::Handler;
 
@@ -25,11 +27,11 @@ fn come_and_gone(client_port: u16) -> Vec<Seg> {
 #[test]
 fn lists_do_not_grow_with_what_has_ended() {
     let config = config()
-        .with_flows_max(64)
+        .with_flows_max(Some(64))
         .with_chunk_bytes(4000)
-        .with_flush_timeout_ns(u64::MAX / 4)
-        .with_report_closed_ns(1_000_000_000)
-        .with_closed_timeout_ns(10_000_000_000);
+        .with_flush_timeout(Some(Duration::from_nanos(u64::MAX / 4)))
+        .with_report_closed(Some(Duration::from_secs(1)))
+        .with_closed_timeout(Duration::from_secs(10));
     let mut feed = Feed::new(&config, Silent);
     let mut after = |ports: std::ops::Range<u16>| {
         ports.for_each(|port| feed.segments(&come_and_gone(port)));

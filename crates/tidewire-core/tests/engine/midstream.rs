@@ -1,5 +1,7 @@
 //! Connections that were open when the capture began, and later ones on the same ports.
 
+use std::time::Duration;
+
 use crate::common::*;
 use tidewire_core::{Chunk, Handler, Stream};
 
@@ -188,7 +190,7 @@ fn a_second_packet_makes_a_lone_one_a_flow() {
         assert!(ledger.fates().eq(other.fates()));
     }
     // After the timeout it is another stream.
-    let config = config().with_inactivity_timeout_ns(1_000_000);
+    let config = config().with_inactivity_timeout(Some(Duration::from_millis(1)));
     let segments = [client(0, 0, ACK, "early"), Seg { time_ms: 40, ..client(5, 0, ACK, "late") }];
     let (streams, _) = run(&config, &segments);
     assert_eq!(streams[&1].closed.as_deref(), Some("timeout"));
@@ -218,7 +220,11 @@ impl Handler for InOrder {
     type Data = ();
 
     fn data(&mut self, _: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
-        self.0.push((chunk.direction as usize, (chunk.timestamp_ns - 1_000_000_000) / 1_000_000, chunk.bytes.to_vec()));
+        self.0.push((
+            chunk.direction as usize,
+            (chunk.timestamp.as_nanos() - 1_000_000_000) / 1_000_000,
+            chunk.bytes.to_vec(),
+        ));
     }
 }
 

@@ -14,7 +14,7 @@ impl Handler for Shown {
     const PACKETS: bool = true;
 
     fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
-        self.1.push((stream.start_ns(), stream.end_ns()));
+        self.1.push((stream.start().as_nanos(), stream.end().as_nanos()));
     }
 
     fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>) {
@@ -89,7 +89,7 @@ fn copies_without_end_take_no_memory_without_end() {
 
 #[test]
 fn a_full_table_stays_within_its_bound() {
-    let tight = config().with_flows_max(2);
+    let tight = config().with_flows_max(Some(2));
     let mut feed = Feed::new(&tight, Shown::default());
     for (number, port) in (2000..2008).enumerate() {
         let mut segments = handshake(100, 500);

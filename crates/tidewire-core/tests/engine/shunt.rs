@@ -3,7 +3,9 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
+    time::Duration,
 };
+use tidewire_types::Timestamp;
 
 use crate::common::*;
 use proptest::prelude::*;
@@ -41,7 +43,7 @@ impl Gate {
         counted.wire_bytes += bytes;
         counted.ip_bytes += bytes;
         counted.payload_bytes += segment.payload.len() as u64;
-        counted.last_ns = time_ns;
+        counted.last = Some(Timestamp::from_nanos(time_ns));
         counted.tcp_flags |= segment.flags;
         let end = segment.seq.wrapping_add(segment.payload.len() as u32);
         counted.end = Some(counted.end.filter(|old| end.wrapping_sub(*old) as i32 <= 0).unwrap_or(end));
@@ -179,7 +181,7 @@ fn a_cut_off_stream_has_the_same_figures_and_end() {
 
 #[test]
 fn a_stream_that_is_only_heard_before_the_engine_does_not_time_out() {
-    let config = cut_at([0, 0]).with_inactivity_timeout_ns(10_000_000_000);
+    let config = cut_at([0, 0]).with_inactivity_timeout(Some(Duration::from_secs(10)));
     // An hour of one packet a second; others let the time pass.
     let turns: Vec<_> = (0..1800).map(|at| (at % 2 == 0, 10)).collect();
     let mut segments = conversation(1000, [1, 2], &turns, false, 1000);

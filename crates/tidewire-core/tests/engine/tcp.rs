@@ -342,7 +342,7 @@ fn policies_that_rewrite_wait_for_the_acknowledgment() {
 
 #[test]
 fn half_open_flood_does_not_push_out_connections() {
-    let config = config().with_half_open_max(16).with_flows_max(64);
+    let config = config().with_half_open_max(16).with_flows_max(Some(64));
     let mut segments = handshake(C, S);
     segments.push(client(0, "ab"));
     for port in 0..5000_u32 {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tidewire::{Direction, Gap, GapCause};
+use tidewire::{Direction, Gap, GapCause, Timestamp};
 use tidewire_protocols::{Answer, DnsQuestion, Fields, Service, Transaction};
 
 use self::names::NAMES;
@@ -319,7 +319,7 @@ fn netflow_is_of_a_side_of_a_stream() {
     let mut echo = key(1);
     echo.icmp = [8, 0];
     let mut flow = sample.flow(echo);
-    (flow.app, flow.stats[1].start_ns) = (None, flow.start_ns + 1_000_000_000);
+    (flow.app, flow.stats[1].start) = (None, Some(Timestamp::from_nanos(flow.start_ns + 1_000_000_000)));
     push_records(&mut out, &flow, flow.anomalies, types);
     let lines: Vec<Value> =
         out.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();

@@ -3,7 +3,7 @@
 use crate::{
     FlowRecord,
     ipfix::{
-        field::{Layout, MILLISECOND_NS, Template, View},
+        field::{Layout, MILLISECOND_NS, Template, View, ends_ns},
         message::{Header, Message},
         own::TYPES,
     },
@@ -154,12 +154,12 @@ impl Exporter {
         let sides = if is_alone { 2 } else { 1 };
         for side in (0..sides).filter(|&side| !is_alone || flow.stats[side].packets > 0) {
             if self.settings.layout == Layout::Netflow9 {
-                let stats = &flow.stats[side];
-                if stats.end_ns / SECOND_NS >= u32::MAX.into() {
+                let [start_ns, end_ns] = ends_ns(&flow.stats[side]);
+                if end_ns / SECOND_NS >= u32::MAX.into() {
                     self.left_out += 1;
                     continue;
                 }
-                self.fit(stats.start_ns / MILLISECOND_NS, stats.end_ns / MILLISECOND_NS, before_s);
+                self.fit(start_ns / MILLISECOND_NS, end_ns / MILLISECOND_NS, before_s);
             }
             let mut record = std::mem::take(&mut self.record);
             record.clear();

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use tidewire::EndReason;
+use tidewire::{DirectionStats, EndReason, Timestamp};
 use tidewire_wire::icmp_counterpart;
 
 use tidewire_types::ip_protocol;
@@ -58,6 +58,11 @@ pub(super) struct Field {
     pub(super) bytes: u16,
     is_reverse: bool,
     what: What,
+}
+
+/// The first and last time of a direction, in nanoseconds; 0 of one without packets.
+pub(super) fn ends_ns(stats: &DirectionStats) -> [u64; 2] {
+    [stats.start, stats.end].map(|time| time.map_or(0, Timestamp::as_nanos))
 }
 
 impl Field {
@@ -223,7 +228,7 @@ impl View<'_> {
         let (flow, stats) = (self.flow, &self.flow.stats[side]);
         let ends = [flow.key.client, flow.key.server];
         let (from, to) = (ends[side], ends[side ^ 1]);
-        let (start, end) = if self.is_alone { (stats.start_ns, stats.end_ns) } else { (flow.start_ns, flow.end_ns) };
+        let (start, end) = if self.is_alone { ends_ns(stats).into() } else { (flow.start_ns, flow.end_ns) };
         let (start, end) = (start / MILLISECOND_NS, end / MILLISECOND_NS);
         let value = match field.what {
             What::Described(of) => of[side](flow),

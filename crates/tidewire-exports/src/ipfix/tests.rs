@@ -1,4 +1,5 @@
 use std::{collections::BTreeMap, net::Ipv4Addr};
+use tidewire_types::Timestamp;
 
 use crate::{
     ipfix::{Exporter, Layout, STREAM_MESSAGE_BYTES, Settings, Statistics, UDP_MESSAGE_BYTES},
@@ -336,8 +337,8 @@ fn netflow_times_of_other_days_have_a_base_of_their_own() {
     for (days, lasting_ms) in times {
         let mut flow = sample.flow(key(6));
         for stats in &mut flow.stats {
-            (stats.start_ns, stats.end_ns) =
-                ((now_ms - days * DAY_MS - lasting_ms) * 1_000_000, (now_ms - days * DAY_MS) * 1_000_000);
+            [stats.start, stats.end] = [now_ms - days * DAY_MS - lasting_ms, now_ms - days * DAY_MS]
+                .map(|ms| Some(Timestamp::from_nanos(ms * 1_000_000)));
         }
         // Over files a record is exported when its flow ends.
         let export_ms = if days == 60 { now_ms - days * DAY_MS } else { now_ms };
@@ -362,7 +363,9 @@ fn netflow_times_of_other_days_have_a_base_of_their_own() {
     assert_eq!(exporter.late_starts(), 2);
     // Behind 2106 they have no time for the seconds of a header: such records are left out, and counted.
     let mut flow = sample.flow(key(6));
-    flow.stats.iter_mut().for_each(|stats| stats.end_ns = u64::from(u32::MAX) * 1_000_000_000);
+    flow.stats
+        .iter_mut()
+        .for_each(|stats| stats.end = Some(Timestamp::from_nanos(u64::from(u32::MAX) * 1_000_000_000)));
     exporter.push(&flow, u32::MAX);
     exporter.finish_message();
     assert_eq!((taken(&mut exporter).len(), exporter.left_out()), (0, 2));

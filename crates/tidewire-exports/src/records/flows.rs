@@ -1,6 +1,6 @@
 //! The fields of flows and streams.
 
-use tidewire::{Anomaly, Conflict, Direction, Gap, community_id};
+use tidewire::{Anomaly, Conflict, Direction, Gap, Timestamp, community_id};
 use tidewire_types::{hex, ip_protocol};
 
 use crate::{
@@ -212,8 +212,10 @@ const PARTS: &[&[F]] = &[
     &counter!("shed_packets", Count, shed_packets, SHED, .only(Form::STREAM_JSON)),
     &counter!("shed_bytes", Bytes, shed_bytes, SHED, .only(STREAMS)),
     &counter!("chunks", Count, chunks, "calls of `data`", .only(Form::STREAM_JSON)),
-    &counter!("start_ns", Time, start_ns, SIDE_TIMES, .only(Form::STREAM_JSON)),
-    &counter!("end_ns", Time, end_ns, SIDE_TIMES, .only(Form::STREAM_JSON)),
+    &numbers!("start_ns", Long, |flow, side| flow.stats[side].start.map_or(0, Timestamp::as_nanos), SIDE_TIMES,
+        .unit(Unit::Time).only(Form::STREAM_JSON)),
+    &numbers!("end_ns", Long, |flow, side| flow.stats[side].end.map_or(0, Timestamp::as_nanos), SIDE_TIMES,
+        .unit(Unit::Time).only(Form::STREAM_JSON)),
     &pair!("gaps", List(&Struct(GAP_OF_SIDE)), |flow, side| gaps_of(flow, side),
         "array of `{\"offset\", \"bytes\", \"cause\"}` in the order of offsets", .absent(Absent::EmptyArray).only(STREAMS)),
     &pair!("overlap_conflicts", List(&Struct(CONFLICT_OF_SIDE)), |flow, side| conflicts_of(flow, side), CONFLICTS,

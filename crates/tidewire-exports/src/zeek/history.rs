@@ -122,7 +122,7 @@ impl History {
         match self.protocol {
             ip_protocol::TCP => {
                 if let Some(segment) = Segment::of(packet) {
-                    self.segment(side, &segment, packet.timestamp_ns);
+                    self.segment(side, &segment, packet.timestamp.as_nanos());
                 }
             }
             ip_protocol::UDP => {
@@ -145,7 +145,7 @@ impl History {
         for (sum, count) in self.rare[side].left_out.iter_mut().zip([1, payload_bytes, ip_bytes]) {
             *sum += u64::from(count);
         }
-        self.note_time(packet.timestamp_ns);
+        self.note_time(packet.timestamp.as_nanos());
     }
 
     fn note_time(&mut self, ns: u64) {

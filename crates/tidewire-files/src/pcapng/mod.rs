@@ -134,11 +134,8 @@ impl Pcapng {
 
     #[cold]
     fn note_lost(&mut self, packets: u64, frame: &Frame) {
-        let Frame { number, interface, timestamp_ns, .. } = *frame;
-        self.losses
-            .packets
-            .push(PacketLoss::between(interface, timestamp_ns, timestamp_ns, packets).with_number(number));
-        if let Some(loss) = self.losses.interfaces.get_mut(usize::from(interface)) {
+        self.losses.packets.push(PacketLoss::before(frame, packets));
+        if let Some(loss) = self.losses.interfaces.get_mut(usize::from(frame.interface)) {
             loss.between_packets = loss.between_packets.saturating_add(packets);
         }
     }

@@ -128,8 +128,8 @@ impl Replay {
         while source.fill(&mut block)? {
             let batch = block.batch();
             for frame in batch.frames {
-                let first = *first_ns.get_or_insert(frame.timestamp_ns);
-                replay.keep(frame, batch.bytes(frame), frame.timestamp_ns.saturating_sub(first))?;
+                let first = *first_ns.get_or_insert(frame.timestamp.as_nanos());
+                replay.keep(frame, batch.bytes(frame), frame.timestamp.as_nanos().saturating_sub(first))?;
             }
         }
         let Some(last) = replay.frames.last() else {

@@ -1,6 +1,6 @@
 //! One measurement: an engine, a flood, and honest connections among it.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use tidewire_core::{
@@ -123,7 +123,7 @@ impl Feed {
 /// The settings do not fit the memory budget, or the ledger does not close.
 pub fn one(what: &One) -> Result<Figures, String> {
     // As on an interface: closed streams release their memory for new ones.
-    let mut config = Config::default().with_closed_timeout_ns(10_000_000_000).with_memory_bytes(u64::MAX);
+    let mut config = Config::default().with_closed_timeout(Duration::from_secs(10)).with_memory_bytes(u64::MAX);
     config.share_out(what.memory_bytes, 1, size_of::<Delivered>()).map_err(|error| error.to_string())?;
     let engine = Engine::new(config, Share::ALL, Observer::default());
     let mut feed = Feed { engine, memory: Vec::with_capacity(BATCH_BYTES), frames: Vec::new(), packets: 0, cpu_ns: 0 };

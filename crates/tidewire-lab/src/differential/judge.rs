@@ -162,7 +162,7 @@ fn engine_says(packets: &[&Packet], urgent_inline: bool) -> Collector {
         let frame = Frame::new(wire::LinkType::ETHERNET, Timestamp::from_nanos(timestamp_ns))
             .with_number(number)
             .with_place(0, packet.frame.len() as u32)
-            .with_clock_ns(clock);
+            .with_clock(Timestamp::from_nanos(clock));
         engine.process(&Batch::new(packet.frame.as_slice(), &[frame]));
     }
     engine.finish();

@@ -72,7 +72,7 @@ impl Packets {
         }
         let batch = self.block.batch();
         let Some(frame) = batch.frames.get(self.next) else { return Ok(false) };
-        (record.time_us, record.wire_bytes) = (frame.timestamp_ns / 1000, frame.wire_bytes);
+        (record.time_us, record.wire_bytes) = (frame.timestamp.as_nanos() / 1000, frame.wire_bytes);
         record.frame.clear();
         record.frame.extend_from_slice(batch.bytes(frame));
         self.next += 1;

@@ -107,17 +107,17 @@ impl<const PACKETS: bool> Handler for Recorder<PACKETS> {
     }
 
     fn open(&mut self, stream: &mut Stream<'_, u32>) {
-        self.note(stream, format!("open {:?} at {}", stream.key(), stream.start_ns()));
+        self.note(stream, format!("open {:?} at {}", stream.key(), stream.start().as_nanos()));
     }
 
     fn data(&mut self, stream: &mut Stream<'_, u32>, chunk: Chunk<'_>) {
-        let Chunk { direction, offset, bytes, repeated_bytes, timestamp_ns, is_datagram, .. } = chunk;
+        let Chunk { direction, offset, bytes, repeated_bytes, timestamp, is_datagram, .. } = chunk;
         let (length, digest, stats) = (bytes.len(), digest(bytes), stream.stats(direction));
         let figures = (stats.packets, stats.delivered_bytes, stats.chunks, stream.gaps().len());
         self.note(
             stream,
             format!(
-                "data {direction:?} {offset}+{length} {digest:x} {repeated_bytes} {timestamp_ns} {is_datagram} {figures:?}"
+                "data {direction:?} {offset}+{length} {digest:x} {repeated_bytes} {timestamp} {is_datagram} {figures:?}"
             ),
         );
         *stream.data() += 1;
@@ -145,7 +145,7 @@ impl<const PACKETS: bool> Handler for Recorder<PACKETS> {
     fn close(&mut self, stream: &mut Stream<'_, u32>, reason: EndReason) {
         let stats = BOTH.map(|direction| stream.stats(direction));
         let anomalies = if self.wants_all { stream.anomalies() } else { &[] };
-        let (end_ns, gaps) = (stream.end_ns(), stream.gaps());
+        let (end_ns, gaps) = (stream.end().as_nanos(), stream.gaps());
         self.note(stream, format!("close {reason:?} {end_ns} {stats:?} {gaps:?} {anomalies:?}"));
     }
 }
@@ -160,7 +160,7 @@ fn application<H>(wants: &Wants, handler: H) -> Application<H> {
         .cutoff_direction(BOTH[0], wants.cutoff[0])
         .cutoff_direction(BOTH[1], wants.cutoff[1])
         .chunks(wants.chunks.0, wants.chunks.1)
-        .flush_timeout(wants.flush);
+        .flush_timeout((!wants.flush.is_zero()).then_some(wants.flush));
     if let Some(filter) = wants.filter {
         application = application.filter(filter);
     }
@@ -185,7 +185,7 @@ fn alone<const PACKETS: bool>(input: &Path, wants: &Wants) -> (Recorder<PACKETS>
         .cutoff_direction(BOTH[0], wants.cutoff[0])
         .cutoff_direction(BOTH[1], wants.cutoff[1])
         .chunks(wants.chunks.0, wants.chunks.1)
-        .flush_timeout(wants.flush);
+        .flush_timeout((!wants.flush.is_zero()).then_some(wants.flush));
     if let Some(class) = wants.class {
         capture = capture.class(stream_class(class));
     }

@@ -1,6 +1,8 @@
 //! Cutoffs in the kernel, and exact counts there: both builds of the programs (XDP and socket filter), run by
 //! `BPF_PROG_TEST_RUN`. Needs CAP_BPF and CAP_NET_ADMIN; says so otherwise.
 
+use std::time::Duration;
+
 use super::loaded::{Flow, Loaded, allowed, small};
 use tidewire_core::{
     Direction::{ClientToServer, ServerToClient},
@@ -37,7 +39,7 @@ fn after_the_verdict_packets_are_counted_and_dropped() {
             assert_eq!(counted.tcp_flags, ACK | PSH);
             assert_eq!(counted.end, Some(1017));
             let now = tidewire_live::sys::wait::now_ns();
-            assert!((now - 1_000_000_000..now).contains(&counted.last_ns), "{counted:?} at {now}");
+            assert!((now - 1_000_000_000..now).contains(&counted.last.unwrap().as_nanos()), "{counted:?} at {now}");
             assert_eq!(shunt.counted(&flow.key(), ServerToClient), None, "the other direction is not cut");
 
             assert!(!loaded.passes(&flow.data(1017, b"more")));
@@ -231,11 +233,11 @@ fn unread_entries_are_swept_up() {
                 loaded.passes(&flow.data(0, b"x"));
             }
         }
-        shunt.sweep(60_000_000_000, 10_000, |key, counted| panic!("not idle: {key:?} {counted:?}"));
+        shunt.sweep(Duration::from_secs(60), 10_000, |key, counted| panic!("not idle: {key:?} {counted:?}"));
         std::thread::sleep(std::time::Duration::from_millis(60));
         let mut swept = Vec::new();
         for _ in 0..21 {
-            shunt.sweep(20_000_000, 100, |key, counted| swept.push((key, counted.packets)));
+            shunt.sweep(Duration::from_millis(20), 100, |key, counted| swept.push((key, counted.packets)));
         }
         swept.sort_by_key(|swept| swept.1);
         let expected: Vec<_> = flows.iter().enumerate().skip(1).map(|(at, flow)| (flow.key(), at as u64)).collect();

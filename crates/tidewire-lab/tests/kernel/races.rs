@@ -45,7 +45,7 @@ fn race(settings: &KernelSettings, writers: usize, flows: &[Flow], mut ends: imp
         for flow in flows {
             found += shunt.retire(&flow.key(), ClientToServer).map_or(0, |counted| counted.packets);
         }
-        shunt.sweep(0, u32::MAX, |_, counted| found += counted.packets);
+        shunt.sweep(Duration::ZERO, u32::MAX, |_, counted| found += counted.packets);
         loaded.conserves();
         let counters = loaded.kernel.counters();
         assert_eq!(counters.received, sent.load(Relaxed));
@@ -112,7 +112,7 @@ fn a_sweep_beside_engines_that_end_their_own() {
                 scope.spawn(|| {
                     let mut shunt = loaded.kernel.shunt(1);
                     for _ in 0..50 {
-                        shunt.sweep(0, u32::MAX, |_, counted| {
+                        shunt.sweep(Duration::ZERO, u32::MAX, |_, counted| {
                             swept.fetch_add(counted.packets, Relaxed);
                         });
                     }

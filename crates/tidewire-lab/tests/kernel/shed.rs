@@ -13,7 +13,7 @@ fn settings(shed: Shed) -> KernelSettings {
 /// Three priorities above a base of 400: watermarks at 600, 800 and 1000.
 fn three(overload_cutoff_bytes: u64) -> Shed {
     let mut shed = Shed::new(400, 3);
-    shed.overload_cutoff_bytes = overload_cutoff_bytes;
+    shed.overload_cutoff_bytes = Some(overload_cutoff_bytes);
     shed
 }
 

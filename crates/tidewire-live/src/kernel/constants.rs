@@ -47,7 +47,10 @@ impl Constants {
             (
                 "overload_cutoff_bytes",
                 shed.map_or(u32::MAX, |shed| {
-                    u32::try_from(shed.overload_cutoff_bytes).ok().filter(|bytes| *bytes < 1 << 31).unwrap_or(u32::MAX)
+                    shed.overload_cutoff_bytes
+                        .and_then(|bytes| u32::try_from(bytes).ok())
+                        .filter(|bytes| *bytes < 1 << 31)
+                        .unwrap_or(u32::MAX)
                 }),
             ),
             ("priority_default", shed.map_or(0, |shed| u32::from(shed.priority & 7))),

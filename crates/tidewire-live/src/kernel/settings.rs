@@ -124,7 +124,7 @@ impl Shed {
     /// priority.
     #[must_use]
     pub fn new(base_threshold_permille: u32, priorities: u8) -> Self {
-        let (overload_cutoff_bytes, priority, ports) = (u64::MAX, 0, Vec::new());
+        let (overload_cutoff_bytes, priority, ports) = (None, 0, Vec::new());
         Self { base_threshold_permille, priorities, overload_cutoff_bytes, priority, ports }
     }
 }
@@ -156,8 +156,9 @@ pub struct Shed {
     pub base_threshold_permille: u32,
     /// Priorities, 1 to 8.
     pub priorities: u8,
-    /// In the region below its watermark, packets beyond this many bytes of their direction are shed; 2 GiB and more: none.
-    pub overload_cutoff_bytes: u64,
+    /// In the region below its watermark, packets beyond this many bytes of their direction are shed; `None`, or 2 GiB and more: no packet is shed
+    /// for the length of its direction.
+    pub overload_cutoff_bytes: Option<u64>,
     /// The initial priority of a direction.
     pub priority: u8,
     /// Priorities of ports, by which a direction's first packets go; the higher of its two ports' counts.

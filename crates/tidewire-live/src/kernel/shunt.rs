@@ -1,7 +1,7 @@
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use tidewire_core::{Counted, Direction, FlowKey, Shunt};
-use tidewire_types::ip_protocol::TCP;
+use tidewire_core::{Counted, Direction, FlowKey, Shunt, Timestamp};
+use tidewire_types::{ip_protocol::TCP, saturating_nanos};
 
 use super::{
     layout::Key,
@@ -45,7 +45,7 @@ impl KernelShunt {
         counted.wire_bytes = figures.wire_bytes.saturating_sub(before.wire_bytes);
         counted.ip_bytes = figures.ip_bytes.saturating_sub(before.ip_bytes);
         counted.payload_bytes = figures.payload_bytes.saturating_sub(before.payload_bytes);
-        counted.last_ns = if packets == 0 { 0 } else { self.kernel.clock().epoch_ns(figures.last) };
+        counted.last = (packets > 0).then(|| Timestamp::from_nanos(self.kernel.clock().epoch_ns(figures.last)));
         counted.tcp_flags = figures.tcp_flags;
         counted.end = (is_tcp && packets > 0 && figures.end != 0).then_some(figures.end);
         counted
@@ -85,12 +85,12 @@ impl KernelShunt {
 }
 
 impl KernelShunt {
-    /// Ends entries of directions that were silent for `idle_ns`, of the next `most` slots of each table; `each` is called for
+    /// Ends entries of directions that were silent for `idle`, of the next `most` slots of each table; `each` is called for
     /// entries with unread packets. Such entries remain where the programs cut by themselves and the engine never saw, or has
     /// forgotten, the direction: its first packet found no room in a ring, or it went on after its end. Repeated calls cover
-    /// the whole table; `idle_ns` must exceed the engine's timeout of idle flows.
-    pub fn sweep(&mut self, idle_ns: u64, most: u32, mut each: impl FnMut(FlowKey, Counted)) {
-        let kernel = Arc::clone(&self.kernel);
+    /// the whole table; `idle` must exceed the engine's timeout of idle flows.
+    pub fn sweep(&mut self, idle: Duration, most: u32, mut each: impl FnMut(FlowKey, Counted)) {
+        let (kernel, idle_ns) = (Arc::clone(&self.kernel), saturating_nanos(idle));
         for (table, from) in kernel.tables().zip([0, 1]) {
             let begin = self.swept[from];
             for index in begin..begin.saturating_add(most.min(table.slots())) {

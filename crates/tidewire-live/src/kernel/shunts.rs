@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use tidewire_core::{Counted, Direction, FlowKey, Shunt};
 
 use super::KernelShunt;
@@ -43,9 +45,9 @@ impl Shunt for Shunts {
         self.0.iter().any(Shunt::counts_by_itself)
     }
 
-    fn tidy(&mut self, idle_ns: u64) {
+    fn tidy(&mut self, idle: Duration) {
         // The counts of these entries are in the programs' counters, and no stream's.
-        self.0.iter_mut().for_each(|shunt| shunt.sweep(idle_ns, TIDIED_AT_ONCE, |_, _| ()));
+        self.0.iter_mut().for_each(|shunt| shunt.sweep(idle, TIDIED_AT_ONCE, |_, _| ()));
     }
 
     fn is_crowded(&self) -> bool {

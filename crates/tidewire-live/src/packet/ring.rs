@@ -249,9 +249,10 @@ impl PacketRing {
 
 /// Adds packets that were lost between two times to those that are not reported yet.
 fn note_loss(loss: &mut Option<PacketLoss>, (since_ns, until_ns): (u64, u64), interface: u16, packets: u32) {
-    let loss = loss.get_or_insert(PacketLoss::between(interface, since_ns, until_ns, 0));
-    loss.since_ns = loss.since_ns.min(since_ns);
-    loss.timestamp_ns = loss.timestamp_ns.max(until_ns);
+    let (since, until) = (Timestamp::from_nanos(since_ns), Timestamp::from_nanos(until_ns));
+    let loss = loss.get_or_insert(PacketLoss::between(interface, since, until, 0));
+    loss.since = loss.since.min(since);
+    loss.timestamp = loss.timestamp.max(until);
     loss.packets += u64::from(packets);
 }
 
@@ -295,7 +296,7 @@ fn frame(blocks: &mut Blocks, marks: &Marks, block: &Block, at: u32, header: Hea
             .with_place(u32::try_from(start).ok()?, captured.min(marks.snap_bytes))
             .with_wire_bytes(wire)
             .with_interface(marks.number)
-            .with_clock_ns(0)
+            .with_clock(Timestamp::from_nanos(0))
             .with_checksum(checksum::status(header.tp_status, marks.checksums_are_checked)),
     )
 }

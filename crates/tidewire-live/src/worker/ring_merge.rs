@@ -1,6 +1,8 @@
 //! Collects frames from the rings and merges them by time into the batch.
 
-use tidewire_wire::{CLOCK_STEP_NS, Frame};
+use std::time::Duration;
+
+use tidewire_wire::{CLOCK_STEP, Frame, Timestamp};
 
 use super::{Worker, ring_cursor::RingCursor};
 use crate::sys::wait;
@@ -21,18 +23,18 @@ impl Worker {
             cursor.taken += self.batch.len() - before;
         } else {
             self.collect(each);
-            self.merge(wait::now_ns(), most);
+            self.merge(Timestamp::from_nanos(wait::now_ns()), most);
         }
         let (index, count) = self.place;
         let first = self.frames;
         if self.batch.len() > before {
-            self.clock.pass_silence(self.quiet_until_ns());
+            self.clock.pass_silence(self.quiet_until());
         }
         for frame in self.batch.iter_mut().skip(before) {
-            self.late += u64::from(frame.timestamp_ns < self.latest_ns);
-            frame.clock_ns = self.clock.advance(frame.timestamp_ns, self.frames);
-            if frame.timestamp_ns <= frame.clock_ns {
-                self.latest_ns = self.latest_ns.max(frame.timestamp_ns);
+            self.late += u64::from(frame.timestamp < self.latest);
+            frame.clock = self.clock.advance(frame.timestamp, self.frames);
+            if frame.timestamp <= frame.clock {
+                self.latest = self.latest.max(frame.timestamp);
             }
             frame.number = self.frames * count + index + 1;
             self.frames += 1;
@@ -50,16 +52,16 @@ impl Worker {
     }
 
     /// Moves at most `most` frames to the batch, the earliest first, up to the time until which every ring's frames are known.
-    fn merge(&mut self, now_ns: u64, most: usize) {
+    fn merge(&mut self, now: Timestamp, most: usize) {
         let before = self.batch.len();
-        let horizon = if self.cursors.len() > 1 { self.horizon(now_ns) } else { u64::MAX };
+        let horizon = if self.cursors.len() > 1 { self.horizon(now) } else { Timestamp::MAX };
         while self.batch.len() - before < most {
             let heads = self.cursors.iter_mut().filter(|cursor| !cursor.waiting.is_empty());
-            let earliest = heads.min_by_key(|cursor| cursor.waiting.front().map(|frame| due_ns(frame, now_ns)));
+            let earliest = heads.min_by_key(|cursor| cursor.waiting.front().map(|frame| due(frame, now)));
             let Some(cursor) = earliest else { break };
             let is_full = cursor.waiting.len() >= WAITING_FRAMES_MAX;
             let Some(frame) = cursor.waiting.front() else { break };
-            if due_ns(frame, now_ns) > horizon && !is_full {
+            if due(frame, now) > horizon && !is_full {
                 break;
             }
             let is_wanted = cursor.stale == 0 || self.stale_verdict.takes(&self.view, frame);
@@ -73,25 +75,25 @@ impl Worker {
 
     /// The time until which all frames are known. A ring with frames is in order. Frames of an empty ring may be delayed, but
     /// nothing waits for them longer than the window.
-    fn horizon(&self, now_ns: u64) -> u64 {
+    fn horizon(&self, now: Timestamp) -> Timestamp {
         if self.draining {
-            return u64::MAX;
+            return Timestamp::MAX;
         }
         let known = |cursor: &RingCursor| match cursor.waiting.back() {
-            Some(last) if is_ahead(last, now_ns) => now_ns,
-            Some(last) => last.timestamp_ns,
-            None => now_ns.saturating_sub(cursor.ring.delay_ns().min(self.window_ns)),
+            Some(last) if is_ahead(last, now) => now,
+            Some(last) => last.timestamp,
+            None => now.saturating_sub(Duration::from_nanos(cursor.ring.delay_ns().min(self.window_ns))),
         };
-        self.cursors.iter().map(known).min().unwrap_or(u64::MAX)
+        self.cursors.iter().map(known).min().unwrap_or(Timestamp::MAX)
     }
 }
 
 /// Whether a frame's time lies too far in the future to be right: cards give such times until their clock is set.
-fn is_ahead(frame: &Frame, now_ns: u64) -> bool {
-    frame.timestamp_ns > now_ns.saturating_add(CLOCK_STEP_NS)
+fn is_ahead(frame: &Frame, now: Timestamp) -> bool {
+    frame.timestamp > now.saturating_add(CLOCK_STEP)
 }
 
 /// The time at which it is a frame's turn. One that is ahead goes at once: those behind it in its ring would wait for decades.
-fn due_ns(frame: &Frame, now_ns: u64) -> u64 {
-    if is_ahead(frame, now_ns) { 0 } else { frame.timestamp_ns }
+fn due(frame: &Frame, now: Timestamp) -> Timestamp {
+    if is_ahead(frame, now) { Timestamp::UNIX_EPOCH } else { frame.timestamp }
 }

@@ -39,7 +39,7 @@ impl Ring for Fake {
                     .with_number(0)
                     .with_wire_bytes(60)
                     .with_interface(self.interface)
-                    .with_clock_ns(0),
+                    .with_clock(Timestamp::from_nanos(0)),
             );
         }
         Ok(())
@@ -99,7 +99,7 @@ fn frames_of_several_rings_come_in_order_of_time() {
     let mut frames = poll(&mut worker);
     assert_eq!(frames.len(), 5, "the first ring may have one before the last, as far as is known");
     frames.extend(poll(&mut worker));
-    let times: Vec<_> = frames.iter().map(|frame| frame.timestamp_ns).collect();
+    let times: Vec<_> = frames.iter().map(|frame| frame.timestamp.as_nanos()).collect();
     assert_eq!(times, [10, 20, 30, 40, 50, 60]);
     assert_eq!(frames.iter().map(|frame| frame.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
     assert_eq!((worker.frames(), worker.late()), (6, 0));
@@ -131,9 +131,9 @@ fn a_frame_that_is_decades_ahead_holds_up_none_and_moves_no_clock() {
     scripts[1].lock().unwrap().coming.extend([before(99), before(97)]);
     let mut frames = poll(&mut worker);
     frames.extend(poll(&mut worker));
-    let times: Vec<_> = frames.iter().map(|frame| frame.timestamp_ns).collect();
+    let times: Vec<_> = frames.iter().map(|frame| frame.timestamp.as_nanos()).collect();
     assert_eq!(times, [before(100), ahead, before(99), before(98), before(97)]);
-    assert!(frames.iter().all(|frame| frame.clock_ns <= now), "{frames:?}");
+    assert!(frames.iter().all(|frame| frame.clock.as_nanos() <= now), "{frames:?}");
     assert_eq!(worker.late(), 0);
 }
 
@@ -158,7 +158,7 @@ fn numbers_of_several_workers_do_not_collide() {
     scripts[0].lock().unwrap().coming.extend([5, 4, 6]);
     let frames = poll(&mut worker);
     assert_eq!(frames.iter().map(|frame| frame.number).collect::<Vec<_>>(), [3, 6, 9]);
-    assert_eq!(frames.iter().map(|frame| frame.clock_ns).collect::<Vec<_>>(), [5, 5, 6]);
+    assert_eq!(frames.iter().map(|frame| frame.clock.as_nanos()).collect::<Vec<_>>(), [5, 5, 6]);
     assert_eq!(worker.late(), 1);
 }
 
@@ -196,7 +196,7 @@ fn a_batch_grows_until_it_is_released() {
     assert!(worker.gather(4) > 0);
     worker.stop();
     while worker.gather(4) > 0 {}
-    let times: Vec<_> = worker.batch().frames.iter().map(|frame| frame.timestamp_ns).collect();
+    let times: Vec<_> = worker.batch().frames.iter().map(|frame| frame.timestamp.as_nanos()).collect();
     assert_eq!(times, [10, 20, 30, 40, 50, 60, 70, 80]);
     assert!(worker.batch().frames.iter().map(|frame| frame.number).eq(1..=8));
     assert!(scripts.iter().all(|script| script.lock().unwrap().given_back == 0));
@@ -221,7 +221,7 @@ fn a_new_filter_applies_to_waiting_frames_and_they_are_given_back_in_order() {
     scripts[1].lock().unwrap().coming.extend([20, 45].map(|at| later + at));
     worker.stop();
     while worker.gather(4) > 0 {}
-    let times: Vec<_> = worker.batch().frames.iter().map(|frame| frame.timestamp_ns - later).collect();
+    let times: Vec<_> = worker.batch().frames.iter().map(|frame| frame.timestamp.as_nanos() - later).collect();
     assert_eq!(times, [20, 40, 45, 50]);
     assert_eq!(worker.counts().unwrap().stale, 2);
     worker.release();
@@ -238,7 +238,7 @@ fn batches_that_are_cut_off_are_given_back_in_their_order() {
     assert!(worker.has_cuts() && worker.batch().frames.is_empty());
     worker.gather(2);
     worker.cut(&mut second);
-    let times = |frames: &[Frame]| frames.iter().map(|frame| frame.timestamp_ns).collect::<Vec<_>>();
+    let times = |frames: &[Frame]| frames.iter().map(|frame| frame.timestamp.as_nanos()).collect::<Vec<_>>();
     assert_eq!((times(&first), times(&second)), (vec![10, 20], vec![30]));
     let given_back = || scripts[0].lock().unwrap().given_back;
     assert_eq!(given_back(), 0);

@@ -1,6 +1,6 @@
 //! When a socket lost frames, by the kernel's counts: read beside its frames, so that holes of that time have this cause.
 
-use tidewire_wire::PacketLoss;
+use tidewire_wire::{PacketLoss, Timestamp};
 
 use crate::sys::xsk::Statistics;
 
@@ -62,9 +62,10 @@ impl Losses {
 
     fn report(&mut self, packets: u64, interface: u16, timestamp_ns: u64) {
         let since_ns = if self.read_frame_ns == 0 { timestamp_ns } else { self.read_frame_ns };
-        let first = PacketLoss::between(interface, since_ns, timestamp_ns, 0);
+        let (since, timestamp) = (Timestamp::from_nanos(since_ns), Timestamp::from_nanos(timestamp_ns));
+        let first = PacketLoss::between(interface, since, timestamp, 0);
         let loss = self.pending.get_or_insert(first);
-        (loss.timestamp_ns, loss.packets) = (timestamp_ns, loss.packets + packets);
+        (loss.timestamp, loss.packets) = (timestamp, loss.packets + packets);
     }
 
     /// Losses since the last call.
@@ -107,7 +108,9 @@ mod tests {
         losses.add(&statistics(0, 0, 0), 3, (100, 10), (0, 0));
         assert_eq!(losses.take(), None);
         losses.add(&statistics(5, 1, 0), 3, (200, 20), (40, 64));
-        let loss = |(since_ns, timestamp_ns), packets| Some(PacketLoss::between(3, since_ns, timestamp_ns, packets));
+        let loss = |(since_ns, timestamp_ns), packets| {
+            Some(PacketLoss::between(3, Timestamp::from_nanos(since_ns), Timestamp::from_nanos(timestamp_ns), packets))
+        };
         assert_eq!(losses.take(), loss((100, 200), 6));
         losses.pass(63, 3, 300);
         assert_eq!(losses.take(), None, "frames before the loss are still in the ring");

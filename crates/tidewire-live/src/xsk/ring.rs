@@ -240,7 +240,7 @@ impl XskRing {
                     .with_place(at as u32, captured as u32)
                     .with_wire_bytes(bytes as u32)
                     .with_interface(self.marks.number)
-                    .with_clock_ns(0),
+                    .with_clock(Timestamp::from_nanos(0)),
             );
             self.rx.advance(parts);
             noted += 1;

@@ -259,8 +259,8 @@ fn frames_arrive_as_they_were_sent() {
                 assert_eq!(got.len(), sent.len(), "{mode:?}, round {round}");
                 for ((frame, bytes), sent) in got.iter().zip(&sent) {
                     assert_eq!((bytes, frame.wire_bytes as usize, frame.interface), (sent, sent.len(), 3), "{mode:?}");
-                    assert!(frame.timestamp_ns >= latest);
-                    latest = frame.timestamp_ns;
+                    assert!(frame.timestamp.as_nanos() >= latest);
+                    latest = frame.timestamp.as_nanos();
                 }
             }
             assert!(crate::sys::wait::now_ns() - latest < 10_000_000_000);
@@ -433,7 +433,7 @@ fn frames_that_the_program_stamps_have_their_time_of_arrival() {
             let got = opened.take(0, usize::MAX);
             assert_eq!(got.len(), 5);
             for ((frame, _), before) in got.iter().zip(before) {
-                let late = frame.timestamp_ns.wrapping_sub(before);
+                let late = frame.timestamp.as_nanos().wrapping_sub(before);
                 assert!(late < 15_000_000, "{mode:?}: {late} ns after it was sent");
             }
         }

@@ -30,10 +30,10 @@ fn every_size_arrives_byte_by_byte() {
         for one in &got {
             assert_eq!(one.frame.wire_bytes as usize, one.bytes.len());
             assert_eq!((one.frame.link, one.frame.interface), (LinkType::ETHERNET, 0));
-            assert!((last..=now_ns()).contains(&one.frame.timestamp_ns), "{before} {:?}", one.frame);
-            last = one.frame.timestamp_ns;
+            assert!((last..=now_ns()).contains(&one.frame.timestamp.as_nanos()), "{before} {:?}", one.frame);
+            last = one.frame.timestamp.as_nanos();
         }
-        assert!(got.iter().any(|one| one.frame.timestamp_ns % 1000 != 0), "nanoseconds");
+        assert!(got.iter().any(|one| one.frame.timestamp.as_nanos() % 1000 != 0), "nanoseconds");
         assert_eq!(rig.counts(), (sent.len() as u64, 0));
     });
 }

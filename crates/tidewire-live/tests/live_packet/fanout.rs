@@ -47,7 +47,7 @@ fn shares(mut rig: Rig, sent: &[Vec<u8>]) -> Vec<Vec<Delivered>> {
     assert!(all == sent, "{} arrived of {}", all.len(), sent.len());
     assert_eq!(rig.counts(), (sent.len() as u64, 0));
     for mine in &got {
-        assert!(mine.is_sorted_by_key(|one| one.frame.timestamp_ns), "in the order of arrival");
+        assert!(mine.is_sorted_by_key(|one| one.frame.timestamp.as_nanos()), "in the order of arrival");
     }
     got
 }

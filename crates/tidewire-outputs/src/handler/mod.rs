@@ -5,7 +5,7 @@ mod text;
 
 use std::sync::Arc;
 
-use tidewire::{Chunk, EndReason, Gap, Handler, PacketChecksum, Stream, StreamPacket, TunnelKind};
+use tidewire::{Chunk, EndReason, Gap, Handler, PacketChecksum, Stream, StreamPacket, Timestamp, TunnelKind};
 use tidewire_exports::{
     Exchange, FlowRecord, Origin, records,
     select::Seen,
@@ -176,7 +176,7 @@ impl<const HISTORY: bool> ExportHandler<HISTORY> {
         }
         let before = state.quic.as_ref().map_or(0, |quic| quic.memory_bytes());
         let quic = state.quic.get_or_insert_default();
-        quic.datagram(packet.direction as usize, datagram, packet.timestamp_ns);
+        quic.datagram(packet.direction as usize, datagram, packet.timestamp.as_nanos());
         // The history of a connection takes 2 KiB until both hellos were seen, and 500 bytes then: behind four fifths no more are read.
         if self.quic_bytes > self.quic_bytes_max / 5 * 4 {
             quic.release();
@@ -197,7 +197,8 @@ impl<const HISTORY: bool> ExportHandler<HISTORY> {
         if self.exporting.select.is_some() || !is_wanted {
             return;
         }
-        let (id, start_ns, key, end_ns) = (stream.id(), stream.start_ns(), stream.key(), stream.end_ns());
+        let (id, start_ns, key, end_ns) =
+            (stream.id(), stream.start().as_nanos(), stream.key(), stream.end().as_nanos());
         for entry in quic.finish() {
             let record = Record::Quic { stream: (id, start_ns, &key), entry: &entry };
             self.exporting.exports.write(&record, end_ns, &mut self.scratch);
@@ -227,7 +228,7 @@ impl<const HISTORY: bool> ExportHandler<HISTORY> {
         stream: &mut Stream<'_, State>,
         pass: impl FnOnce(&mut ConversationTracker, &mut Stream<'_, State>, &mut Report<'_>) -> T,
     ) -> T {
-        let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.opened_ns());
+        let (id, key, stream_start_ns) = (stream.id(), stream.key(), stream.opened().as_nanos());
         let state = stream.data();
         let (mut number, mut seen) = (state.transactions, state.seen);
         let (select, is_of_streams) = (self.exporting.select.as_deref(), self.exporting.kind.is_of_streams());
@@ -286,13 +287,14 @@ impl<const HISTORY: bool> Handler for ExportHandler<HISTORY> {
     const PACKETS: bool = HISTORY;
     const VISITS: bool = true;
 
-    fn visit(&mut self, stream: &mut Stream<'_, State>, clock_ns: u64) {
+    fn visit(&mut self, stream: &mut Stream<'_, State>, clock: Timestamp) {
+        let clock_ns = clock.as_nanos();
         // Which streams are selected is known at their ends.
         if let Some(active_ns) = self.exporting.exports.active_timeout_ns()
             && self.exporting.kind.is_of_streams()
             && self.exporting.select.is_none()
         {
-            let begun_ns = stream.start_ns();
+            let begun_ns = stream.start().as_nanos();
             let reported_ns = stream.data().interim.as_ref().map_or(begun_ns, |interim| interim.reported_ns());
             if clock_ns.saturating_sub(reported_ns) >= active_ns {
                 self.interim(stream, clock_ns);
@@ -309,7 +311,7 @@ impl<const HISTORY: bool> Handler for ExportHandler<HISTORY> {
         if let Some(history) = &mut stream.data().history {
             history.packet(&packet);
             if is_in_tunnel {
-                let (exports, scratch, ns) = (&self.exporting.exports, &mut self.scratch, packet.timestamp_ns);
+                let (exports, scratch, ns) = (&self.exporting.exports, &mut self.scratch, packet.timestamp.as_nanos());
                 history.tunnels(&packet, |tunnel| exports.tunnel(tunnel, ns, scratch));
             }
         }
@@ -330,7 +332,7 @@ impl<const HISTORY: bool> Handler for ExportHandler<HISTORY> {
     }
 
     fn gap(&mut self, stream: &mut Stream<'_, State>, gap: Gap) {
-        let (key, times) = (stream.key(), [stream.start_ns(), stream.end_ns()]);
+        let (key, times) = (stream.key(), [stream.start().as_nanos(), stream.end().as_nanos()]);
         if let Some(history) = &mut stream.data().history {
             history.gap(&self.exporting.cuts.as_ref().map_or(gap, |cuts| cuts.corrected_gap(&key, times, gap)));
         }

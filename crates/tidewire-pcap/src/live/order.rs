@@ -21,8 +21,8 @@ pub struct Packet {
 impl From<&Frame> for Packet {
     #[inline]
     fn from(frame: &Frame) -> Self {
-        let Frame { timestamp_ns, at, captured_bytes, wire_bytes, .. } = *frame;
-        Self { timestamp_ns, at, captured_bytes, wire_bytes }
+        let Frame { timestamp, at, captured_bytes, wire_bytes, .. } = *frame;
+        Self { timestamp_ns: timestamp.as_nanos(), at, captured_bytes, wire_bytes }
     }
 }
 

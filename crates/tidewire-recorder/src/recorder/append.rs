@@ -154,14 +154,14 @@ impl Recorder {
         if segment.supplemented < self.supplements.list().len() {
             segment.supplement(self.supplements.list(), buffer);
         }
-        let mut packet = Packet::new(interface, frame.timestamp_ns, bytes, frame.wire_bytes);
+        let mut packet = Packet::new(interface, frame.timestamp.as_nanos(), bytes, frame.wire_bytes);
         packet.dropped = std::mem::take(&mut self.unreported_drops).saturating_add(self.losses.before(frame));
         packet.checksum = frame.checksum;
         let length = match self.comments.take(frame.number) {
             None => enhanced_packet(&mut buffer.bytes, &packet),
             Some(comments) => with_comments(&mut buffer.bytes, &packet, comments),
         };
-        segment.builder.packet(record, segment.plain, length, frame.timestamp_ns);
+        segment.builder.packet(record, segment.plain, length, frame.timestamp.as_nanos());
         segment.plain += u64::from(length);
         buffer.count(priority, frame.wire_bytes.into());
         if let Some(statistics) = self.statistics.get_mut(interface as usize) {
@@ -205,7 +205,7 @@ impl Recorder {
         self.interfaces.push(interface);
         self.statistics.push(Statistics {
             interface: number,
-            start_ns: Some(frame.timestamp_ns),
+            start_ns: Some(frame.timestamp.as_nanos()),
             delivered: Some(0),
             ..Statistics::default()
         });

@@ -57,7 +57,7 @@ impl Losses {
         if self.ahead.is_empty() && self.passed.is_empty() {
             return 0;
         }
-        while self.ahead.front().is_some_and(|loss| loss.number <= frame.number) {
+        while self.ahead.front().is_some_and(|loss| loss.number.is_none_or(|behind| behind <= frame.number)) {
             self.pass();
         }
         self.passed.remove(&frame.interface).unwrap_or_default()
@@ -79,7 +79,9 @@ mod tests {
 
     #[test]
     fn each_loss_is_written_once_with_a_packet_of_its_interface() {
-        let loss = |number, interface, packets| PacketLoss::between(interface, 0, 0, packets).with_number(number);
+        let loss = |number, interface, packets| {
+            PacketLoss::between(interface, Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH, packets).with_number(number)
+        };
         let mut losses = Losses::default();
         assert_eq!(losses.before(&frame(1, 0)), 0);
         losses.add(&[loss(3, 0, 7), loss(4, 1, 5), loss(6, 0, 1)]);

@@ -1,6 +1,6 @@
 //! Directions beyond their cutoff are counted and dropped by the kernel.
 
-use tidewire::Direction;
+use tidewire::{Direction, Timestamp};
 
 use super::Recorder;
 use crate::ledger::Fate;
@@ -70,9 +70,10 @@ impl Recorder {
             let key = lane.key.flow(lane.client_is_lower);
             let counted = if is_last { shunt.retire(&key, way) } else { shunt.counted(&key, way) };
             let Some(counted) = counted.filter(|counted| counted.packets > 0) else { continue };
-            lane.last_ns = lane.last_ns.max(counted.last_ns);
+            let last_ns = counted.last.map_or(0, Timestamp::as_nanos);
+            lane.last_ns = lane.last_ns.max(last_ns);
             let priority = lane.keep.priority;
-            self.note_cut(slot, direction, (counted.packets, counted.wire_bytes), counted.last_ns);
+            self.note_cut(slot, direction, (counted.packets, counted.wire_bytes), last_ns);
             self.count(priority, Fate::CutOff, counted.packets, counted.wire_bytes);
         }
     }

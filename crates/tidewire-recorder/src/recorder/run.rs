@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tidewire::{Batch, CaptureLoss, EndReason, FrameHandler, PacketLoss, Shunt};
+use tidewire::{Batch, CaptureLoss, EndReason, FrameHandler, PacketLoss, Shunt, Timestamp};
 use tidewire_archive::block::{Interface, Supplement};
 use tidewire_wire::Frame;
 
@@ -103,7 +103,7 @@ impl FrameHandler for Recorder {
             self.comments.clear();
         }
         if let Some(last) = batch.frames.last() {
-            self.clock_ns = self.clock_ns.max(last.clock_ns);
+            self.clock_ns = self.clock_ns.max(last.clock.as_nanos());
         }
         // Those of an interface are decided about once the ring has its memory back.
         if !self.settings.is_live {
@@ -137,9 +137,9 @@ impl FrameHandler for Recorder {
         self.supplements.add_all(supplements);
     }
 
-    fn quiet(&mut self, until_ns: u64) {
+    fn quiet(&mut self, until: Option<Timestamp>) {
         self.start();
-        self.clock_ns = self.clock_ns.max(until_ns);
+        self.clock_ns = self.clock_ns.max(until.map_or(0, Timestamp::as_nanos));
         if !self.settings.is_live {
             self.release(RELEASE, false);
         }

@@ -25,7 +25,7 @@ pub fn drain(source: &mut dyn Source) -> Vec<Seen> {
     while source.fill(&mut block).unwrap_or(false) {
         let batch = block.batch();
         seen.extend(batch.frames.iter().map(|frame| Seen {
-            timestamp_ns: frame.timestamp_ns,
+            timestamp_ns: frame.timestamp.as_nanos(),
             wire_bytes: frame.wire_bytes,
             link: frame.link.0,
             bytes: batch.bytes(frame).to_vec(),

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use tidewire::{Batch, Capture, CaptureLoss, FrameHandler, PacketLoss, Supplement};
+use tidewire::{Batch, Capture, CaptureLoss, FrameHandler, PacketLoss, Supplement, Timestamp};
 use tidewire_archive::block::Interface;
 use tidewire_outputs::place::links::{self, Missing};
 use tidewire_recorder::{Control, Folders, Notice, OpenError, Recorder, Recording as Opened, RecordingOptions};
@@ -75,8 +75,8 @@ impl FrameHandler for DeferredRecorder {
         self.each(|recorder| recorder.capture_losses(losses));
     }
 
-    fn quiet(&mut self, until_ns: u64) {
-        self.each(|recorder| recorder.quiet(until_ns));
+    fn quiet(&mut self, until: Option<Timestamp>) {
+        self.each(|recorder| recorder.quiet(until));
     }
 
     fn level(&mut self, permille: u32) {

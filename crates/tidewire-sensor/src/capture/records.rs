@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire::{Ledger, Stop, live::LiveReport};
+use tidewire::{Ledger, Stop, Timestamp, live::LiveReport};
 use tidewire_exports::eve;
 use tidewire_outputs::{
     ExportKind, Exporting, Exports, Facts, Keep, KeptState, MemoryParts, OutputDestination, OutputError, OutputState,
@@ -114,7 +114,7 @@ impl RecordWriter {
     /// Writes what was gathered of interfaces, and counters where they are due.
     pub(super) fn captured(&self, report: &LiveReport) {
         let exports = &self.exporting.exports;
-        exports.report_counters(report.elapsed, 0, || (report.ledger(), Some(report.lost_packets())));
+        exports.report_counters(report.elapsed, None, || (report.ledger(), Some(report.lost_packets())));
         exports.flush();
     }
 
@@ -132,9 +132,9 @@ impl RecordWriter {
     }
 
     /// Writes counters of a pipe where they are due.
-    pub(super) fn report_pipe(&self, ledger: &Ledger, clock_ns: u64) {
+    pub(super) fn report_pipe(&self, ledger: &Ledger, clock: Option<Timestamp>) {
         if self.is_unending {
-            self.exporting.exports.report_counters(self.begun.elapsed(), clock_ns, || (ledger.clone(), None));
+            self.exporting.exports.report_counters(self.begun.elapsed(), clock, || (ledger.clone(), None));
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tidewire::{
-    Capture, Input, Ledger, Stop,
+    Capture, Input, Ledger, Stop, Timestamp,
     live::{Change, Confinement, InterfaceState, LiveError, Purpose},
 };
 use tidewire_analyzers::Emit;
@@ -264,10 +264,10 @@ impl Run<'_> {
                 records.read();
             }
         });
-        let report = |ledger: &Ledger, clock_ns| {
+        let report = |ledger: &Ledger, clock: Option<Timestamp>| {
             figures.counted(ledger);
             if let Some(records) = beside.records {
-                records.report_pipe(ledger, clock_ns);
+                records.report_pipe(ledger, clock);
             }
         };
         let capture = capture.on_ledger(report).before_start(begin);

@@ -1,6 +1,6 @@
 //! Handlers of the same process as one handler of the engine.
 
-use tidewire::{Chunk, Datagram, EndReason, Gap, Handler, OutsidePacket, Stream, StreamPacket, Unfinished};
+use tidewire::{Chunk, Datagram, EndReason, Gap, Handler, OutsidePacket, Stream, StreamPacket, Timestamp, Unfinished};
 use tidewire_analyzers::Inline;
 use tidewire_outputs::ExportHandler;
 
@@ -80,16 +80,16 @@ impl<A: Handler, B: Handler> Handler for Beside<A, B> {
         }
     }
 
-    fn visit(&mut self, stream: &mut Stream<'_, Self::Data>, clock_ns: u64) {
+    fn visit(&mut self, stream: &mut Stream<'_, Self::Data>, clock: Timestamp) {
         if A::VISITS
             && let Some(mut stream) = stream.lend(first)
         {
-            self.first.visit(&mut stream, clock_ns);
+            self.first.visit(&mut stream, clock);
         }
         if B::VISITS
             && let Some(mut stream) = stream.lend(second)
         {
-            self.second.visit(&mut stream, clock_ns);
+            self.second.visit(&mut stream, clock);
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) fn key(key: &FlowKey, is_client_known: bool) -> Key {
 /// A stream's OPEN.
 pub(super) fn open<D>(stream: &Stream<'_, D>, ordinal: u64, next_offset: [u64; 2]) -> Open {
     let key = key(&stream.key(), stream.client_known());
-    Open { key, start_ns: stream.start_ns(), ordinal, next_offset, priority: stream.priority() }
+    Open { key, start_ns: stream.start().as_nanos(), ordinal, next_offset, priority: stream.priority() }
 }
 
 /// A stream's CLOSE.

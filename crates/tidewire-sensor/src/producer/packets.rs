@@ -67,7 +67,7 @@ impl Handler for PacketQueue {
         let cutoff = stream.cutoff(packet.direction);
         let state = stream.data();
         let sent = &mut state.payload_bytes[packet.direction as usize];
-        let is_cut = *sent >= cutoff && packet.payload_captured_bytes != 0;
+        let is_cut = cutoff.is_some_and(|bytes| *sent >= bytes) && packet.payload_captured_bytes != 0;
         *sent += u64::from(packet.payload_captured_bytes);
         if is_cut {
             return;
@@ -87,7 +87,7 @@ impl Handler for PacketQueue {
             payload_bytes: packet.payload_captured_bytes,
             key: describe::key(&stream.key(), stream.client_known()),
         };
-        let record = Record::new(RecordType::Packet, stream.id(), packet.timestamp_ns);
+        let record = Record::new(RecordType::Packet, stream.id(), packet.timestamp.as_nanos());
         let record = record.with_direction(packet.direction);
         let room = self.set.record_bytes_max() - PacketHeader::BYTES;
         let bytes = &packet.bytes[..packet.bytes.len().min(room)];
@@ -111,7 +111,7 @@ impl Handler for PacketQueue {
             link_type: packet.link.0.into(),
             ..PacketHeader::default()
         };
-        let record = Record::new(RecordType::Packet, 0, packet.timestamp_ns).with_code(match packet.why {
+        let record = Record::new(RecordType::Packet, 0, packet.timestamp.as_nanos()).with_code(match packet.why {
             Outside::Arp => packet_reasons::ARP,
             Outside::OtherLink => packet_reasons::OTHER_LINK,
             Outside::UnsupportedLink => packet_reasons::UNSUPPORTED_LINK,

@@ -164,7 +164,8 @@ fn single<I: Input, H: Handler + Finish + Send>(
     mut handler: impl FnMut(usize) -> H,
 ) -> Result<Ran, Error> {
     let config = &queue.config;
-    let capture = capture.chunks(config.chunk_bytes, 0).flush_timeout(config.flush);
+    let capture =
+        capture.chunks(config.chunk_bytes, 0).flush_timeout((!config.flush.is_zero()).then_some(config.flush));
     let capture = capture.configure(|engine| engine.set_priorities(PRIORITIES));
     let capture = capture.cutoff(config.cutoff_bytes.unwrap_or(u64::MAX));
     let capture = config.classes.iter().fold(capture, |capture, class| capture.class(stream_class(class)));
@@ -263,7 +264,7 @@ fn application<H>(queue: &Configured, handler: H) -> Application<H> {
         .name(config.name.clone())
         .cutoff(config.cutoff_bytes.unwrap_or(u64::MAX))
         .chunks(config.chunk_bytes, 0)
-        .flush_timeout(config.flush)
+        .flush_timeout((!config.flush.is_zero()).then_some(config.flush))
         .priority(config.priority);
     if let Some(filter) = &config.filter {
         application = application.filter(filter);

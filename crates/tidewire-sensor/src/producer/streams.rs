@@ -75,7 +75,7 @@ impl StreamQueue {
 
 #[cold]
 fn publish_open(queue: &mut Queue, stream: &mut Stream<'_, StreamState>, stated: u8) {
-    let record = Record::new(RecordType::Open, stream.id(), stream.start_ns());
+    let record = Record::new(RecordType::Open, stream.id(), stream.start().as_nanos());
     let (ordinal, next_offset) = (stream.data().ordinal, stream.data().owners.next_offset());
     queue.scratch.clear();
     let mut open = describe::open(stream, ordinal, next_offset);
@@ -86,7 +86,7 @@ fn publish_open(queue: &mut Queue, stream: &mut Stream<'_, StreamState>, stated:
 
 #[cold]
 fn publish_conflicts(queue: &mut Queue, stream: &mut Stream<'_, StreamState>) {
-    let (id, time_ns) = (stream.id(), stream.end_ns());
+    let (id, time_ns) = (stream.id(), stream.end().as_nanos());
     for direction in Direction::BOTH {
         let at = direction as usize;
         let mut seen = stream.data().conflicts[at];
@@ -123,7 +123,7 @@ impl Handler for StreamQueue {
         let mut queue = self.ready(stream);
         let (id, priority) = (stream.id(), stream.priority().max(self.stated));
         let owners = &mut stream.data().owners;
-        let mut record = Record::data(id, chunk.direction, chunk.offset, 0, chunk.timestamp_ns);
+        let mut record = Record::data(id, chunk.direction, chunk.offset, 0, chunk.timestamp.as_nanos());
         let (mut bytes, mut repeated) = (chunk.bytes, chunk.repeated_bytes);
         // A part of a datagram is not a datagram.
         let is_datagram = chunk.is_datagram && bytes.len() <= self.set.record_bytes_max();
@@ -144,13 +144,13 @@ impl Handler for StreamQueue {
         let mut queue = self.ready(stream);
         let Gap { direction, offset, bytes, cause, .. } = gap;
         let gap = GapRecord { direction, offset, bytes, cause: cause as u8 };
-        let record = gap.record(stream.id(), stream.end_ns());
+        let record = gap.record(stream.id(), stream.end().as_nanos());
         queue.publish_always(&mut stream.data().owners, &record);
     }
 
     fn close(&mut self, stream: &mut Stream<'_, StreamState>, reason: EndReason) {
         let mut queue = self.ready(stream);
-        let record = Record::new(RecordType::Close, stream.id(), stream.end_ns()).with_code(reason as u8);
+        let record = Record::new(RecordType::Close, stream.id(), stream.end().as_nanos()).with_code(reason as u8);
         let (ordinal, end_offset) = (stream.data().ordinal, stream.data().owners.next_offset());
         queue.scratch.clear();
         describe::close(stream, reason, ordinal, end_offset).encode(&mut queue.scratch);

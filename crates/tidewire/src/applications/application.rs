@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tidewire_core::{Direction, DirectionCutoff, Subscription};
 
-use crate::{SettingError, StreamClass, setup::nanoseconds};
+use crate::{SettingError, StreamClass};
 
 /// One of several [`Applications`](crate::Applications): a handler, which streams it wants, and how.
 ///
@@ -63,14 +63,14 @@ impl<A> Application<A> {
 
     /// Wants at most `bytes` of each direction. 0: statistics only.
     #[must_use]
-    pub fn cutoff(mut self, bytes: u64) -> Self {
-        self.subscription.cutoff = DirectionCutoff::both(bytes);
+    pub fn cutoff(mut self, bytes: impl Into<Option<u64>>) -> Self {
+        self.subscription.cutoff = DirectionCutoff::of(bytes);
         self
     }
 
     /// Wants at most `bytes` of one direction.
     #[must_use]
-    pub fn cutoff_direction(mut self, direction: Direction, bytes: u64) -> Self {
+    pub fn cutoff_direction(mut self, direction: Direction, bytes: impl Into<Option<u64>>) -> Self {
         self.subscription.cutoff = self.subscription.cutoff.with(direction, bytes);
         self
     }
@@ -107,8 +107,8 @@ impl<A> Application<A> {
 
     /// Wants a chunk that was begun after this much packet time, full or not. Zero: only when it is full.
     #[must_use]
-    pub fn flush_timeout(mut self, after: Duration) -> Self {
-        self.subscription.flush_timeout_ns = nanoseconds(after);
+    pub fn flush_timeout(mut self, after: impl Into<Option<Duration>>) -> Self {
+        self.subscription.set_flush_timeout(after.into());
         self
     }
 

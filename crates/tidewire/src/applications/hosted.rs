@@ -8,7 +8,7 @@ use tidewire_core::{
 };
 
 use super::{Application, Delivered, expressions::Expressions};
-use crate::Error;
+use crate::{Error, Timestamp};
 
 /// The states that a stream's applications keep of it, in the order of its joins.
 pub type States = Vec<Box<dyn Any>>;
@@ -29,7 +29,7 @@ pub(super) trait Hosted: Send {
     fn gap(&mut self, stream: &mut Stream<'_, States>, place: usize, gap: Gap);
     fn packet(&mut self, stream: &mut Stream<'_, States>, place: usize, packet: StreamPacket<'_>);
     fn wants_visits(&self) -> bool;
-    fn visit(&mut self, stream: &mut Stream<'_, States>, place: usize, clock_ns: u64);
+    fn visit(&mut self, stream: &mut Stream<'_, States>, place: usize, clock: Timestamp);
     fn close(&mut self, stream: &mut Stream<'_, States>, place: usize, reason: EndReason);
     fn datagram(&mut self, datagram: &Datagram<'_>);
     fn unfinished(&mut self, unfinished: &Unfinished);
@@ -149,11 +149,11 @@ impl<A: Handler<Data: 'static> + Send + 'static> Hosted for Occupant<A> {
         A::VISITS
     }
 
-    fn visit(&mut self, stream: &mut Stream<'_, States>, place: usize, clock_ns: u64) {
+    fn visit(&mut self, stream: &mut Stream<'_, States>, place: usize, clock: Timestamp) {
         if A::VISITS
             && let Some(mut stream) = own(stream, place)
         {
-            self.handler.visit(&mut stream, clock_ns);
+            self.handler.visit(&mut stream, clock);
         }
     }
 

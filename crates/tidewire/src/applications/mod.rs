@@ -14,7 +14,7 @@ use tidewire_core::{
     Subscription, Unfinished,
 };
 
-use crate::{Error, SettingError};
+use crate::{Error, SettingError, Timestamp};
 pub use application::{Application, Delivered};
 use expressions::Expressions;
 pub use hosted::States;
@@ -275,9 +275,9 @@ impl<const PACKETS: bool> Handler for Applications<PACKETS> {
         }
     }
 
-    fn visit(&mut self, stream: &mut Stream<'_, States>, clock_ns: u64) {
+    fn visit(&mut self, stream: &mut Stream<'_, States>, clock: Timestamp) {
         if let Some((member, place)) = self.turned() {
-            member.visit(stream, place, clock_ns);
+            member.visit(stream, place, clock);
         }
     }
 

@@ -13,7 +13,7 @@ use super::{
     streams::Streams,
 };
 use crate::{
-    Capture, Error, Outcome, Progress,
+    Capture, Error, Outcome, Progress, Timestamp,
     filter::Filter,
     frames::FrameHandler,
     setup::{Run, Setup},
@@ -131,9 +131,9 @@ impl<'a, C> Capture<Files<'a>, C> {
         self
     }
 
-    /// Calls `call` whenever [`on_progress`](Self::on_progress) would, with the ledger of all workers so far and the time of the packets that were read last,
-    /// in nanoseconds since 1970, plus how long the input has been silent since (0 before the first packet). Workers may be some blocks behind.
-    pub fn on_ledger(mut self, call: impl FnMut(&Ledger, u64) + Send + 'a) -> Self {
+    /// Calls `call` whenever [`on_progress`](Self::on_progress) would, with the ledger of all workers so far and the time of the packets that were read last
+    /// plus how long the input has been silent since (`None` before the first packet). Workers may be some blocks behind.
+    pub fn on_ledger(mut self, call: impl FnMut(&Ledger, Option<Timestamp>) + Send + 'a) -> Self {
         self.input.calls.ledger = Some(Box::new(call));
         self
     }

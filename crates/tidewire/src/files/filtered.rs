@@ -60,7 +60,8 @@ impl<S: Source> Filtered<S> {
         block.retain(|frame, captured| {
             match filter.matches(frame.link, captured, frame.wire_bytes) {
                 Ok(by_itself) => {
-                    if fragments.accepts(frame.link, captured, frame.wire_bytes, frame.timestamp_ns, by_itself) {
+                    if fragments.accepts(frame.link, captured, frame.wire_bytes, frame.timestamp.as_nanos(), by_itself)
+                    {
                         return true;
                     }
                 }

@@ -14,7 +14,7 @@ use tidewire_files::{Block, CaptureLoss, Error as FileError, Source, Supplement,
 
 use super::filtered::Filtered;
 use crate::{
-    Error, Outcome, Progress, Stop,
+    Error, Outcome, Progress, Stop, Timestamp,
     filter::Filter,
     frames::{FrameHandler, FrameTap},
     setup::Duplicates,
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The callback for the ledger and the time of the input.
-type OnLedger<'a> = Box<dyn FnMut(&Ledger, u64) + Send + 'a>;
+type OnLedger<'a> = Box<dyn FnMut(&Ledger, Option<Timestamp>) + Send + 'a>;
 
 /// Callbacks of the reading thread.
 #[derive(Default)]
@@ -49,7 +49,7 @@ pub(crate) struct InputLoop<'a> {
     begun: Instant,
     /// When the last frames came, and their clock.
     heard: Instant,
-    clock_ns: u64,
+    clock: Option<Timestamp>,
     duplicates: Duplicates,
     /// Blocks that are read ahead to look for copies, at most.
     ahead_max: usize,
@@ -69,7 +69,7 @@ pub(crate) enum Next {
     /// The block has frames.
     Frames,
     /// No frame arrived for this time, after a frame of this clock.
-    Silence(Duration, u64),
+    Silence(Duration, Timestamp),
     /// The input ended, or the run was stopped.
     End,
 }
@@ -127,7 +127,7 @@ impl<'a> InputLoop<'a> {
             interrupted: false,
             begun: Instant::now(),
             heard: Instant::now(),
-            clock_ns: 0,
+            clock: None,
             duplicates: Duplicates::Keep,
             ahead_max: 0,
             ahead: VecDeque::new(),
@@ -218,17 +218,17 @@ impl<'a> InputLoop<'a> {
             }
             if !self.source.wait(PATIENCE) {
                 self.report();
-                return Next::Silence(self.heard.elapsed(), self.clock_ns);
+                return Next::Silence(self.heard.elapsed(), self.clock.unwrap_or_default());
             }
             match self.source.fill(block) {
                 Ok(true) => {
                     let frames = block.batch().frames;
                     let Some(last) = frames.last() else {
                         self.report();
-                        return Next::Silence(self.heard.elapsed(), self.clock_ns);
+                        return Next::Silence(self.heard.elapsed(), self.clock.unwrap_or_default());
                     };
                     self.packets += frames.len() as u64;
-                    self.clock_ns = last.clock_ns;
+                    self.clock = Some(last.clock);
                     self.heard = Instant::now();
                     self.report();
                     return Next::Frames;
@@ -332,8 +332,8 @@ impl<'a> InputLoop<'a> {
             sum.add(&ledger.lock().unwrap_or_else(PoisonError::into_inner));
         }
         settle_filtered(&mut sum, filtered);
-        let silence_ns = u64::try_from(self.heard.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        call(&sum, if self.clock_ns == 0 { 0 } else { self.clock_ns.saturating_add(silence_ns) });
+        let silence = self.heard.elapsed();
+        call(&sum, self.clock.map(|clock| clock.saturating_add(silence)));
     }
 
     /// Packets, and their captured bytes, that the filter rejected.
@@ -389,7 +389,7 @@ impl News {
                 }
                 handler.frames(&block.batch());
             }
-            Next::Silence(..) => handler.quiet(0),
+            Next::Silence(..) => handler.quiet(None),
             Next::End => {
                 handler.capture_losses(&self.losses);
                 handler.finish();

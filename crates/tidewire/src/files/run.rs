@@ -30,7 +30,7 @@ use super::{
     input_loop::{InputLoop, Next, Published},
 };
 use crate::{
-    Error, Outcome,
+    Error, Outcome, Timestamp,
     frames::{Counted, FrameHandler},
     trace::{WorkerTrace, permille},
     worker::{Worker, message},
@@ -64,9 +64,9 @@ fn engine<H: Handler>(
 
 /// The clock after silence of an input: connections that are over are reported, and nothing else. Packets that wait
 /// somewhere before us may have earlier timestamps than the wall clock.
-fn silent_until_ns(report_ns: u64, silence: Duration, clock_ns: u64) -> u64 {
-    let is_over = report_ns != 0 && silence.as_nanos() > u128::from(report_ns);
-    if is_over { clock_ns.saturating_add(report_ns).saturating_add(1) } else { 0 }
+fn silent_until(report: Option<Duration>, silence: Duration, clock: Timestamp) -> Timestamp {
+    let due = report.filter(|report| silence > *report);
+    due.map_or(Timestamp::UNIX_EPOCH, |report| clock.saturating_add(report + Duration::from_nanos(1)))
 }
 
 /// One worker on the calling thread, a step at a time.
@@ -74,7 +74,7 @@ pub(crate) struct SingleRun<'a, H: Handler> {
     input: InputLoop<'a>,
     engine: Engine<H>,
     block: Block,
-    report_ns: u64,
+    report: Option<Duration>,
     ledger: Option<Published>,
     /// The settings, until copies were looked for.
     unlearnt: Option<Config>,
@@ -88,12 +88,12 @@ const CLOSED_AT_ONCE: usize = 64;
 
 impl<'a, H: Handler> SingleRun<'a, H> {
     pub(crate) fn new(mut input: InputLoop<'a>, config: Config, worker: Worker<H>) -> Self {
-        let report_ns = config.report_closed_ns();
+        let report = config.report_closed();
         let engine = engine(config.clone(), Share::ALL, worker, input.again());
         let (ledger, memory_bytes) = (input.ledger(), config.memory_bytes());
         let trace = WorkerTrace::start(0, None);
         let (block, unlearnt) = (Block::new(), Some(config));
-        Self { input, engine, block, report_ns, ledger, unlearnt, is_ending: false, trace, memory_bytes }
+        Self { input, engine, block, report, ledger, unlearnt, is_ending: false, trace, memory_bytes }
     }
 
     /// Processes the next block, or at the end of the input closes some streams. `false`: every stream was closed.
@@ -112,8 +112,8 @@ impl<'a, H: Handler> SingleRun<'a, H> {
                 observe(&mut self.trace, &self.engine, self.memory_bytes);
                 publish(&self.engine, self.ledger.as_ref());
             }
-            Next::Silence(silence, clock_ns) => {
-                self.engine.report_silent_closes(silent_until_ns(self.report_ns, silence, clock_ns));
+            Next::Silence(silence, clock) => {
+                self.engine.report_silent_closes(silent_until(self.report, silence, clock));
             }
             Next::End => self.is_ending = true,
         }
@@ -201,7 +201,7 @@ pub(super) fn run_threads<H: Handler + Send>(
                 catch_unwind(work).map_err(|panic| message(panic.as_ref()))
             }));
         }
-        distribute(&mut input, &queues, &spare, config.report_closed_ns());
+        distribute(&mut input, &queues, &spare, config.report_closed());
         drop(queues);
         let join = |thread: thread::ScopedJoinHandle<'_, Result<_, String>>| {
             thread.join().unwrap_or_else(|panic| Err(message(panic.as_ref())))
@@ -223,20 +223,20 @@ pub(super) fn run_threads<H: Handler + Send>(
 enum Handed {
     Frames(Arc<Block>),
     /// No packet came; see [`Engine::report_silent_closes`].
-    Silence(u64),
+    Silence(Timestamp),
 }
 
 /// Reads block after block and hands each to every worker, until the input ends or a worker is gone.
-fn distribute(input: &mut InputLoop<'_>, queues: &[Sender<Handed>], spare: &Receiver<Block>, report_ns: u64) {
+fn distribute(input: &mut InputLoop<'_>, queues: &[Sender<Handed>], spare: &Receiver<Block>, report: Option<Duration>) {
     let mut unused = None;
     loop {
         // Never waits for a spare block: the queues bound the blocks in flight, and a worker that panics may keep some.
         let mut block = unused.take().or_else(|| spare.try_recv().ok()).unwrap_or_default();
         let handed = match input.next(&mut block) {
             Next::Frames => Handed::Frames(Arc::new(block)),
-            Next::Silence(silence, clock_ns) => {
+            Next::Silence(silence, clock) => {
                 unused = Some(block);
-                Handed::Silence(silent_until_ns(report_ns, silence, clock_ns))
+                Handed::Silence(silent_until(report, silence, clock))
             }
             Next::End => return,
         };
@@ -272,8 +272,8 @@ fn work<H: Handler>(
     for handed in queue {
         let block = match handed {
             Handed::Frames(block) => block,
-            Handed::Silence(clock_ns) => {
-                engine.report_silent_closes(clock_ns);
+            Handed::Silence(clock) => {
+                engine.report_silent_closes(clock);
                 continue;
             }
         };

@@ -11,7 +11,7 @@ use super::{Hooks, LiveReport};
 use crate::{
     Capture, Error, Outcome, StreamClass,
     frames::FrameHandler,
-    setup::{Duplicates, Run, Setup, nanoseconds},
+    setup::{Duplicates, Run, Setup},
     worker::Worker,
 };
 
@@ -48,10 +48,10 @@ impl<'a> Capture<Interfaces<'a>> {
     pub fn live(settings: LiveSettings) -> Self {
         let mut capture = Self::new(Interfaces { settings: Box::new(settings), hooks: Hooks::default() });
         let config = &mut capture.setup.config;
-        config.set_inactivity_timeout_ns(nanoseconds(LIVE_INACTIVITY));
-        config.set_hole_timeout_ns(nanoseconds(LIVE_HOLE_TIMEOUT));
-        config.set_closed_timeout_ns(nanoseconds(LIVE_CLOSED));
-        config.set_report_closed_ns(nanoseconds(LIVE_REPORT));
+        config.set_inactivity_timeout(Some(LIVE_INACTIVITY));
+        config.set_hole_timeout(Some(LIVE_HOLE_TIMEOUT));
+        config.set_closed_timeout(LIVE_CLOSED);
+        config.set_report_closed(Some(LIVE_REPORT));
         capture
     }
 

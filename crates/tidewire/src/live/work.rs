@@ -13,6 +13,7 @@ use tidewire_live::{Error as LiveError, TICK, Worker as Rings};
 
 use super::WorkerReport;
 use crate::{
+    Timestamp,
     frames::{Counted, FrameHandler, FrameTap},
     trace::{WorkerTrace, permille},
 };
@@ -32,8 +33,8 @@ pub(crate) trait Consume {
         let _ = losses;
     }
     /// Nothing came until then.
-    fn tick(&mut self, now_ns: u64) {
-        let _ = now_ns;
+    fn tick(&mut self, now: Timestamp) {
+        let _ = now;
     }
     /// How full the rings are, in thousandths.
     fn publish_level(&mut self, permille: u32) {
@@ -66,8 +67,8 @@ impl<H: Handler> Consume for Engine<H> {
         Engine::note_past_losses(self, losses);
     }
 
-    fn tick(&mut self, now_ns: u64) {
-        Engine::tick(self, now_ns);
+    fn tick(&mut self, now: Timestamp) {
+        Engine::tick(self, now);
     }
 
     fn publish_level(&mut self, permille: u32) {
@@ -105,11 +106,11 @@ impl<C: Consume> Consume for Tapped<C> {
         self.engine.lost(losses);
     }
 
-    fn tick(&mut self, now_ns: u64) {
+    fn tick(&mut self, now: Timestamp) {
         if let Some(handler) = &mut self.tap.0 {
-            handler.quiet(now_ns);
+            handler.quiet(Some(now));
         }
-        self.engine.tick(now_ns);
+        self.engine.tick(now);
     }
 
     fn publish_level(&mut self, permille: u32) {
@@ -152,8 +153,8 @@ impl<F: FrameHandler> Consume for Counted<F> {
         self.handler.frames(batch);
     }
 
-    fn tick(&mut self, now_ns: u64) {
-        self.handler.quiet(now_ns);
+    fn tick(&mut self, now: Timestamp) {
+        self.handler.quiet(Some(now));
     }
 
     fn publish_level(&mut self, permille: u32) {
@@ -247,7 +248,7 @@ impl<'s, C: Consume> Work<'s, C> {
             engine.process(&Batch::new(batch.memory, batch.frames.get(..admitted).unwrap_or_default()));
         });
         if frames == 0 {
-            engine.tick(rings.quiet_until_ns());
+            engine.tick(rings.quiet_until());
         }
         engine.publish_level(rings.level_permille());
         self.trace.level(|| rings.level_permille().max(permille(engine.buffered_bytes(), self.memory_bytes)));

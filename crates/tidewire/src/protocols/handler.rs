@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use tidewire_core::{Chunk, Datagram, EndReason, Frame, Gap, Handler, OutsidePacket, Stream, StreamPacket, Unfinished};
+use tidewire_core::{
+    Chunk, Datagram, EndReason, Frame, Gap, Handler, OutsidePacket, Stream, StreamPacket, Timestamp, Unfinished,
+};
 use tidewire_protocols::{Conversation, Report, Transaction};
 
 use super::{HasConversation, ProtocolReader, StreamTransaction};
@@ -137,8 +139,8 @@ impl<H: TransactionHandler> Handler for WithTransactions<H> {
         self.inner.packet(stream, packet);
     }
 
-    fn visit(&mut self, stream: &mut Stream<'_, H::Data>, clock_ns: u64) {
-        self.inner.visit(stream, clock_ns);
+    fn visit(&mut self, stream: &mut Stream<'_, H::Data>, clock: Timestamp) {
+        self.inner.visit(stream, clock);
     }
 
     fn close(&mut self, stream: &mut Stream<'_, H::Data>, reason: EndReason) {

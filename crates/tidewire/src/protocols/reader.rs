@@ -52,7 +52,12 @@ impl ProtocolReader {
     pub fn passes_over<D: HasConversation>(&mut self, stream: &mut Stream<'_, D>, chunk: &Chunk<'_>) -> bool {
         let conversation = stream.data().conversation();
         conversation.is_over()
-            || conversation.take_body(chunk.direction, chunk.fresh().len(), chunk.timestamp_ns, &mut self.budget)
+            || conversation.take_body(
+                chunk.direction,
+                chunk.fresh().len(),
+                chunk.timestamp.as_nanos(),
+                &mut self.budget,
+            )
     }
 
     /// Takes the bytes of a stream, in order. What they complete goes to `report`.
@@ -62,7 +67,7 @@ impl ProtocolReader {
             direction: chunk.direction,
             bytes: chunk.fresh(),
             is_datagram: chunk.is_datagram,
-            timestamp_ns: chunk.timestamp_ns,
+            timestamp_ns: chunk.timestamp.as_nanos(),
         };
         let ports = Ports { client: key.client.port, server: key.server.port };
         if stream.state() == TcpState::Midstream {

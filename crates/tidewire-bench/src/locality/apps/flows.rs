@@ -74,8 +74,8 @@ impl Application for Flows {
         let direction = usize::from(from < to);
         figures[direction] += 1;
         figures[2 + direction] += u64::from(frame.wire_bytes);
-        let pause = frame.timestamp_ns.abs_diff(figures[4 + direction]);
-        figures[4 + direction] = frame.timestamp_ns.max(figures[4 + direction]);
+        let pause = frame.timestamp.as_nanos().abs_diff(figures[4 + direction]);
+        figures[4 + direction] = frame.timestamp.as_nanos().max(figures[4 + direction]);
         // Classes of sizes, of pauses, and flags, each in separate cache lines.
         figures[8 + direction * 8 + (frame.wire_bytes / 256).min(7) as usize] += 1;
         figures[24 + direction * 8 + (pause.max(1).ilog2() / 8) as usize] += 1;

@@ -184,7 +184,7 @@ fn write_beginning(from: &Path, to: &Path, frames: usize) -> Result<(), String> 
     while left > 0 && reader.fill(&mut block).map_err(|error| error.to_string())? {
         let batch = block.batch();
         for frame in batch.frames.iter().take(left) {
-            let written = writer.write_record(frame.timestamp_ns / 1000, batch.bytes(frame), frame.wire_bytes);
+            let written = writer.write_record(frame.timestamp.as_nanos() / 1000, batch.bytes(frame), frame.wire_bytes);
             written.map_err(|error| error.to_string())?;
             left -= 1;
         }

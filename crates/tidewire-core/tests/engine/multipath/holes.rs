@@ -1,5 +1,8 @@
 //! Missing bytes of a connection, and subflows that end before it.
 
+use std::time::Duration;
+use tidewire_types::Timestamp;
+
 use super::{Connection, FIRST, SECOND, bytes, of};
 use crate::common::{ACK, Feed, InvariantChecker, RST, Seg, config, run};
 use tidewire_core::PacketLoss;
@@ -61,7 +64,8 @@ fn a_loss_of_the_capture_is_the_cause_of_a_hole() {
         segment.time_ms = 10_000 * at as u64;
     }
     let mut feed = Feed::new(&config(), InvariantChecker::default());
-    let loss = PacketLoss::between(0, 66_000_000_000, 66_000_000_000, 1).with_number(8);
+    let loss = PacketLoss::between(0, Timestamp::from_nanos(66_000_000_000), Timestamp::from_nanos(66_000_000_000), 1)
+        .with_number(8);
     feed.engine.note_past_losses(&[loss]);
     feed.segments(&segments);
     let (checker, _) = feed.finish();
@@ -70,7 +74,7 @@ fn a_loss_of_the_capture_is_the_cause_of_a_hole() {
 
 #[test]
 fn the_first_subflow_stays_open_while_others_carry_on() {
-    let config = config().with_report_closed_ns(1_000_000_000).with_closed_timeout_ns(10_000_000_000);
+    let config = config().with_report_closed(Some(Duration::from_secs(1))).with_closed_timeout(Duration::from_secs(10));
     let mut connection = Connection::new(1);
     let mut segments = connection.both();
     segments.push(connection.data(FIRST, false, 0, 100));
@@ -85,9 +89,9 @@ fn the_first_subflow_stays_open_while_others_carry_on() {
     for segment in connection.close(SECOND) {
         feed.segment(&Seg { time_ms: 61_000, ..segment });
     }
-    feed.engine.tick(65_000_000_000);
+    feed.engine.tick(Timestamp::from_nanos(65_000_000_000));
     assert_eq!(feed.engine.handler().streams.len(), 1, "the second one is reported");
-    feed.engine.tick(80_000_000_000);
+    feed.engine.tick(Timestamp::from_nanos(80_000_000_000));
     assert_eq!(feed.engine.handler().streams.len(), 2, "and with it the connection");
     let (checker, _) = feed.finish();
     let first = of(&checker.streams, FIRST);

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Read, Write};
 use tidewire_files::{Block, Error, Reader, Source};
-use tidewire_wire::{CLOCK_STEP_NS, Frame};
+use tidewire_wire::{CLOCK_STEP, Frame, Timestamp};
 
 /// A packet to be written, or one that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub fn drain(mut source: impl Source) -> Got {
                     assert_eq!(batch.bytes(frame).len(), frame.captured_bytes as usize);
                     got.frames.push(*frame);
                     got.packets.push(Packet {
-                        timestamp_ns: frame.timestamp_ns,
+                        timestamp_ns: frame.timestamp.as_nanos(),
                         bytes: batch.bytes(frame).to_vec(),
                         wire_bytes: frame.wire_bytes,
                         link: frame.link.0,
@@ -59,17 +59,17 @@ pub fn drain(mut source: impl Source) -> Got {
         got.allocated_bytes = got.allocated_bytes.max(block.allocated_bytes());
     }
     // The clock is the greatest time so far, where none is far from it.
-    let greatest = got.frames.iter().scan(0, |most: &mut u64, frame| {
-        *most = frame.timestamp_ns.max(*most);
-        Some((*most, most.saturating_sub(frame.timestamp_ns)))
+    let greatest = got.frames.iter().scan(Timestamp::UNIX_EPOCH, |most: &mut Timestamp, frame| {
+        *most = frame.timestamp.max(*most);
+        Some((*most, most.saturating_duration_since(frame.timestamp)))
     });
     let greatest: Vec<_> = greatest.collect();
-    let steps = greatest.windows(2).map(|pair| pair[1].0 - pair[0].0);
-    let is_regular = steps.chain(greatest.iter().map(|one| one.1)).all(|step| step <= CLOCK_STEP_NS);
-    assert!(got.frames.is_sorted_by_key(|frame| frame.clock_ns), "a clock never goes back");
-    for ((number, frame), (greatest_ns, _)) in (1..).zip(&got.frames).zip(greatest) {
+    let steps = greatest.windows(2).map(|pair| pair[1].0.saturating_duration_since(pair[0].0));
+    let is_regular = steps.chain(greatest.iter().map(|one| one.1)).all(|step| step <= CLOCK_STEP);
+    assert!(got.frames.is_sorted_by_key(|frame| frame.clock), "a clock never goes back");
+    for ((number, frame), (greatest, _)) in (1..).zip(&got.frames).zip(greatest) {
         assert_eq!(frame.number, number);
-        assert!(!is_regular || frame.clock_ns == greatest_ns);
+        assert!(!is_regular || frame.clock == greatest);
         assert!(frame.wire_bytes >= frame.captured_bytes);
     }
     got
