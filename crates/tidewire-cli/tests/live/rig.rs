@@ -12,16 +12,13 @@ use std::{
 
 use tempfile::TempDir;
 use tidewire_live::sys::net::{own_namespace, thread_number};
-use tidewire_testing::{Ends as _, InTime as _, Signal, signal};
+use tidewire_testing::{Ends as _, InTime as _, PATIENCE, Signal, signal};
 
 /// The capturing side's end of the cable, and its address.
 pub const HERE: &str = "tw0";
 pub const HERE_ADDRESS: &str = "10.9.0.1";
 /// The other side's.
 pub const THERE_ADDRESS: &str = "10.9.0.2";
-
-/// Longest wait of a test, on a slow and busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 type Job = Box<dyn FnOnce() + Send>;
 

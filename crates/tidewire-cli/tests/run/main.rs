@@ -21,10 +21,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
-use tidewire_testing::{Ends as _, InTime as _, Lines, let_pass, missing, wait_until};
-
-/// Nothing that is waited for takes longer, on a slow and busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use tidewire_testing::{Ends as _, InTime as _, Lines, PATIENCE, let_pass, missing, wait_until};
 
 /// A library that can be loaded before any other, where none of ours is needed.
 fn any_library() -> PathBuf {

@@ -1,17 +1,15 @@
 //! A network namespace with a cable, for tests of packet sockets and AF_XDP.
 
-use std::{process::Command, thread, time::Duration};
+use std::{process::Command, thread};
 
 use tidewire_live::{Interface, sys::net::own_namespace};
+pub use tidewire_testing::PATIENCE;
 use tidewire_testing::{InTime as _, missing, wait_until};
 
 /// The end of the cable where frames are sent.
 pub const NEAR: &str = "tw0";
 /// The end of the cable where frames are captured.
 pub const FAR: &str = "tw1";
-
-/// How long to wait for frames that must arrive: the tests do not measure time.
-pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub fn ip(arguments: &str) -> String {
     let output = Command::new("ip").args(arguments.split(' ')).run_in_time().expect("ip");
