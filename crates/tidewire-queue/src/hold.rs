@@ -21,7 +21,7 @@ pub enum Hold {
 
 /// Priorities of streams: 0, the lowest, to 7, which is never shed.
 pub const PRIORITIES: u8 = tidewire_types::PRIORITIES_MAX;
-/// Shedding begins at this part of the queue for the lowest priority, and ends below it.
+/// Shedding ends below this part of the queue.
 const SHED_BASE: f64 = 0.5;
 /// Steps of waiting.
 const STEP_MIN: Duration = Duration::from_micros(20);
@@ -108,11 +108,9 @@ pub(crate) fn behind(table: &Table, words: &Words<'_>, sequence: u64, position: 
     behind
 }
 
-/// Whether a record of this priority is shed while the slowest reader is so far behind: Scap's rule, with the room above the
-/// base in as many parts as there are priorities.
+/// Whether a record of this priority is shed while the slowest reader is so far behind.
 pub(crate) fn is_shed(priority: u8, part: f64) -> bool {
-    let level = f64::from(priority.min(PRIORITIES - 1) + 1) / f64::from(PRIORITIES);
-    priority < PRIORITIES - 1 && part > SHED_BASE + (1.0 - SHED_BASE) * level
+    tidewire_types::is_shed(priority, (part * 1000.0) as u32)
 }
 
 /// Whether shedding may end.

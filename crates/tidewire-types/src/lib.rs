@@ -11,6 +11,7 @@ pub mod community;
 pub mod hex;
 pub mod ip_protocol;
 mod nearest;
+mod priority;
 #[cfg(feature = "random")]
 pub mod random;
 #[cfg(feature = "serde")]
@@ -26,6 +27,7 @@ mod vlan;
 
 pub use ip_protocol::{protocol_name, protocol_number};
 pub use nearest::{nearest, ranked};
+pub use priority::is_shed;
 pub use stream::{Direction, DirectionStats, Endpoint, PRIORITIES_MAX};
 pub use timestamp::{Timestamp, TimestampOutOfRange, saturating_nanos};
 pub use units::{Binary, BitRate, Bytes, Count, Lasting, Share, Size, Span, counted};
