@@ -323,8 +323,12 @@ impl Exporter {
     }
 }
 
-/// A message of templates, for a connection that is made again. Its time is the caller's to set; its number is added to that of the
-/// message that follows.
+/// Where the time and the number of the first record stand in a message (RFC 7011 section 3.1).
+const TIME: std::ops::Range<usize> = 4..8;
+const SEQUENCE: std::ops::Range<usize> = 8..12;
+
+/// A message of IPFIX with templates, for a connection that is made again, or for another file. [`templates_before`] gives it its time and
+/// number.
 #[must_use]
 pub fn templates(settings: Settings) -> Vec<u8> {
     let mut exporter = Exporter::new(settings);
@@ -332,6 +336,22 @@ pub fn templates(settings: Settings) -> Vec<u8> {
     exporter.sequence = exporter.message.data_records.wrapping_neg();
     exporter.finish_message();
     exporter.take().pop().map(|message| message.bytes).unwrap_or_default()
+}
+
+/// [`templates`] with the time of the message that follows, and the number that its first record follows.
+#[must_use]
+pub fn templates_before(templates: &[u8], message: &[u8]) -> Vec<u8> {
+    let number_of =
+        |message: &[u8]| message.get(SEQUENCE).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes);
+    let number = number_of(templates).wrapping_add(number_of(message));
+    let mut templates = templates.to_vec();
+    if let (Some(to), Some(from)) = (templates.get_mut(TIME), message.get(TIME)) {
+        to.copy_from_slice(from);
+    }
+    if let Some(to) = templates.get_mut(SEQUENCE) {
+        to.copy_from_slice(&number.to_be_bytes());
+    }
+    templates
 }
 
 /// Seconds since the epoch of a packet's time: when a record of a capture file was exported.

@@ -16,6 +16,7 @@ mod tests;
 
 pub use exporter::{
     Encoded, Exporter, STREAM_MESSAGE_BYTES, Settings, Statistics, UDP_MESSAGE_BYTES, export_second, templates,
+    templates_before,
 };
 pub use field::{Layout, REVERSE as REVERSE_ENTERPRISE};
 pub use own::{DOCUMENTATION as DOCUMENTATION_ENTERPRISE, elements_of_protocols};

@@ -5,6 +5,7 @@
 
 mod described;
 mod fields;
+mod packed;
 mod row;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use crate::{
     time::{SECOND_NS, push_civil, push_microseconds},
 };
 pub use described::{EVENTS, FLOWS, MATCHES};
+pub use packed::Packed;
 pub use row::Row;
 pub use transactions::TRANSACTIONS;
 

@@ -2,7 +2,7 @@
 
 use crate::{
     model::{EventRecord, Exchange, FlowRecord, MatchRecord},
-    table::{Cell, EVENTS, FLOWS, MATCHES, TRANSACTIONS, Table, described, transactions},
+    table::{Cell, EVENTS, FLOWS, MATCHES, Packed, TRANSACTIONS, Table, described, packed::Packer, transactions},
 };
 
 /// A record of any table.
@@ -16,6 +16,8 @@ pub enum Row<'a> {
     Match(&'a MatchRecord<'a>),
     /// Similar events as one record.
     Event(&'a EventRecord<'a>),
+    /// A row that was packed.
+    Packed(Packed<'a>),
 }
 
 impl Row<'_> {
@@ -27,6 +29,7 @@ impl Row<'_> {
             Self::Transaction(_) => &TRANSACTIONS,
             Self::Match(_) => &MATCHES,
             Self::Event(_) => &EVENTS,
+            Self::Packed(row) => row.table(),
         }
     }
 
@@ -38,7 +41,15 @@ impl Row<'_> {
             Self::Transaction(exchange) => exchange.transaction.end_ns,
             Self::Match(found) => found.time_ns,
             Self::Event(event) => event.last_ns,
+            Self::Packed(row) => row.end_ns(),
         }
+    }
+
+    /// Appends the row as bytes, from which [`Packed::all`] restores it. Rows have fewer than 4 GiB.
+    pub fn pack(&self, out: &mut Vec<u8>) {
+        let mut packer = Packer::begin(out, self.table(), self.end_ns());
+        self.cells(&mut |cell| packer.cell(&cell));
+        packer.end();
     }
 
     /// Its cells, in the order of the table's columns.
@@ -48,6 +59,7 @@ impl Row<'_> {
             Self::Transaction(exchange) => transactions::cells(exchange, each),
             Self::Match(found) => described::match_cells(found, each),
             Self::Event(event) => described::event_cells(event, each),
+            Self::Packed(row) => row.cells(each),
         }
     }
 }

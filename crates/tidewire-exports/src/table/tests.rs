@@ -1,6 +1,6 @@
 use crate::{
     EventRecord,
-    table::{Cell, EVENTS, FLOWS, Kind, MATCHES, Row, TRANSACTIONS, Table, push_json, push_time},
+    table::{Cell, EVENTS, FLOWS, Kind, MATCHES, Packed, Row, TRANSACTIONS, Table, push_json, push_time},
     testing::{Sample, exchange, found, key, transactions},
 };
 
@@ -33,16 +33,51 @@ fn check(row: &Row<'_>) {
     assert_eq!(index, columns.len());
 }
 
+/// Calls a function with rows of all tables.
+fn each_row(text: &str, mut call: impl FnMut(&Row<'_>)) {
+    let sample = Sample::new(text);
+    for proto in [1, 6, 17, 47, 200] {
+        call(&Row::Flow(&sample.flow(key(proto))));
+    }
+    call(&Row::Match(&found(text)));
+    call(&Row::Event(&EventRecord::default()));
+    for transaction in transactions(text) {
+        call(&Row::Transaction(&exchange(&transaction)));
+    }
+}
+
 #[test]
 fn every_cell_has_the_type_of_its_column() {
-    let sample = Sample::new("text");
-    for proto in [1, 6, 17, 47, 200] {
-        check(&Row::Flow(&sample.flow(key(proto))));
+    each_row("text", check);
+}
+
+/// The cells of a row, each as the text of its value; text that was made for a cell is like any other.
+fn described(row: &Row<'_>) -> Vec<String> {
+    let mut cells = Vec::new();
+    row.cells(&mut |cell| cells.push(format!("{cell:?}").replace("Owned(", "Text(")));
+    cells
+}
+
+#[test]
+fn packed_rows_have_the_cells_of_their_records() {
+    let (mut packed, mut expected) = (Vec::new(), Vec::new());
+    for text in ["text", "", "ü\u{0}\"\n", &"long".repeat(10_000)] {
+        each_row(text, |row| {
+            row.pack(&mut packed);
+            expected.push((row.table().name, row.end_ns(), described(row)));
+        });
     }
-    check(&Row::Match(&found("text")));
-    check(&Row::Event(&EventRecord::default()));
-    for transaction in transactions("text") {
-        check(&Row::Transaction(&exchange(&transaction)));
+    let restored = |bytes: &[u8]| -> Vec<_> {
+        let rows = Packed::all(bytes).map(Row::Packed);
+        rows.map(|row| (row.table().name, row.end_ns(), described(&row))).collect()
+    };
+    assert_eq!(restored(&packed), expected);
+    assert!(expected.iter().any(|(_, _, cells)| cells.iter().any(|cell| cell.starts_with("Members([("))));
+    // Bytes that are no packed rows are cells without a value, or no row.
+    for at in (0..packed.len().min(20_000)).step_by(97) {
+        let mut damaged = packed[..20_000.min(packed.len())].to_vec();
+        damaged[at] ^= 0xff;
+        restored(&damaged);
     }
 }
 
