@@ -5,7 +5,7 @@ use std::{
     fmt::Arguments,
     path::PathBuf,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -21,7 +21,7 @@ use tidewire_types::clock::wall_ns;
 use crate::{
     error::{OutputError, graver},
     facts::Facts,
-    files::lock,
+    locking::lock,
     output::{Output, OutputState},
     periods::Periods,
     record::{EndedFlow, Record},
@@ -33,7 +33,7 @@ use crate::{
 
 /// The outputs of a run.
 pub struct Exports {
-    outputs: Vec<Output>,
+    outputs: Vec<Arc<Output>>,
     settings: Settings,
     /// The greatest time of a record: what the time is while files are read.
     newest_ns: AtomicU64,
@@ -91,7 +91,7 @@ impl Exports {
     #[must_use]
     pub fn of(sinks: Vec<(String, Box<dyn Sink>)>, settings: Settings) -> Self {
         Self {
-            outputs: sinks.into_iter().map(|(shown, sink)| Output::new(shown, sink)).collect(),
+            outputs: sinks.into_iter().map(|(shown, sink)| Arc::new(Output::new(shown, sink))).collect(),
             settings,
             newest_ns: AtomicU64::new(0),
             flows: AtomicU64::new(0),
@@ -110,14 +110,17 @@ impl Exports {
     #[must_use]
     pub fn reopening(mut self, how: impl IntoIterator<Item = (Target, Settings)>) -> Self {
         for (output, (target, settings)) in self.outputs.iter_mut().zip(how) {
-            output.reopen(target, settings);
+            // No thread has it yet.
+            if let Some(output) = Arc::get_mut(output) {
+                output.reopen(target, settings);
+            }
         }
         self
     }
 
     /// By output, its state and the account of its records.
     pub fn states(&self) -> Vec<OutputState> {
-        self.outputs.iter().map(Output::state).collect()
+        self.outputs.iter().map(|output| output.state()).collect()
     }
 
     #[cfg(test)]
@@ -155,7 +158,7 @@ impl Exports {
 
     /// By output, whether nothing of it can be written any more.
     pub fn failed(&self) -> impl Iterator<Item = bool> {
-        self.outputs.iter().map(Output::has_failed)
+        self.outputs.iter().map(|output| output.has_failed())
     }
 
     /// The time after which a stream that continues has an interim record, nanoseconds; `None`: no output has such records.
@@ -278,11 +281,10 @@ impl Exports {
 
     /// Reports what failed in a call. The run continues for what can be written, and ends where nothing can.
     fn note(&self, output: &Output, call: &mut Call<'_>) {
-        let now_ns = call.now_ns;
         for failure in call.failures.drain(..) {
             match failure {
-                Failure::Output if output.is_reopened() => self.give_up(output, None, now_ns),
-                Failure::File { message, .. } if output.is_reopened() => self.give_up(output, message, now_ns),
+                Failure::Output if output.is_reopened() => output.fail(None),
+                Failure::File { message, .. } if output.is_reopened() => output.fail(message),
                 Failure::Output => {
                     if output.fail_for_good(None) {
                         self.report(format_args!("{}: cannot be written any more", output.shown));
@@ -305,15 +307,8 @@ impl Exports {
         }
     }
 
-    /// Reports an output that is opened again later.
-    fn give_up(&self, output: &Output, message: Option<String>, now_ns: u64) {
-        if let Some(failure) = output.fail(message, now_ns) {
-            (self.settings.notify)(format_args!("{failure}"));
-        }
-    }
-
     fn has_failed(&self) -> bool {
-        self.outputs.iter().all(Output::has_failed)
+        self.outputs.iter().all(|output| output.has_failed())
     }
 
     fn report(&self, failure: Arguments<'_>) {
@@ -390,10 +385,14 @@ impl Exports {
         let mut scratch = Vec::new();
         let (stats, statistics) = (self.stats(facts), Record::Statistics(facts));
         let mut result = Ok(());
+        // Slow outputs end at the same time.
         for output in &self.outputs {
             // Failures of these last records are in the result.
             let mut call = Call::at(now_ns, &mut scratch);
             [&stats, &statistics].into_iter().for_each(|record| output.sink().write(record, &mut call));
+            output.sink().begin_end(now_ns, is_whole && !output.has_been_reopened());
+        }
+        for output in &self.outputs {
             let is_whole = is_whole && !output.has_been_reopened();
             result = graver(result, output.sink().finish(now_ns, is_whole), &self.settings.notify);
         }
@@ -403,7 +402,7 @@ impl Exports {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, atomic::AtomicUsize};
+    use std::sync::atomic::AtomicUsize;
 
     use super::*;
     use crate::{TextForm, TextRow};

@@ -7,7 +7,8 @@
 //! [`ExportHandler`] is the handler of an engine whose streams become such records: it gathers protocol fields ([`ConversationTracker`]), and every
 //! program that writes records runs it.
 //!
-//! **Back pressure.** Files and pipes make the caller wait, so that nothing is lost. A collector over UDP is paced while files are read and
+//! **Back pressure.** Files and pipes make the caller wait, so that nothing is lost; with [`Settings::room`] they never do: a thread writes, and
+//! records that find no room are counted. A collector over UDP is paced while files are read and
 //! never waited for while a capture runs; one over TCP has a bounded queue: records that do not fit are counted and
 //! reported. Rows wait in memory up to [`Settings::rows_bytes`].
 //!
@@ -22,6 +23,7 @@ mod facts;
 mod files;
 mod handler;
 mod keep;
+mod locking;
 mod memory;
 mod network;
 mod option;
@@ -29,12 +31,16 @@ mod output;
 mod periods;
 pub mod place;
 mod record;
+mod room;
 mod rotate;
 mod settings;
 mod sink;
 mod sinks;
+#[cfg(test)]
+mod stalls;
 mod target;
 mod totals;
+mod write_behind;
 
 pub use conversations::{ConversationTracker, HasConversation, Selected, TrackedStream};
 pub use cut_offs::{CutOffs, STREAMS_MAX};
@@ -47,6 +53,7 @@ pub use memory::{ENGINE_BYTES_MIN, KeptState, MemoryParts};
 pub use option::OutputOption;
 pub use output::{Failing, OutputState};
 pub use record::{EndedFlow, Record, TextForm, TextRow};
+pub use room::{BufferPool, Load, Room};
 pub use rotate::Rotate;
 pub use settings::{ACTIVE_TIMEOUT, Settings, Source, UDP_RATE};
 pub use sink::{Account, Call, Failure, Needs, Sink};

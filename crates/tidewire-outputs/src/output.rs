@@ -7,9 +7,10 @@
 
 use std::{
     sync::{
-        Mutex, PoisonError, RwLock, RwLockReadGuard,
+        Arc, Mutex, PoisonError, RwLock, RwLockReadGuard,
         atomic::{AtomicBool, Ordering},
     },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -17,7 +18,7 @@ use tidewire_types::{clock::wall_ns, counted};
 
 use crate::{
     error::Notify,
-    files::lock,
+    locking::lock,
     record::Record,
     settings::Settings,
     sink::{Account, Call, Needs, Sink},
@@ -81,6 +82,11 @@ struct Outage {
     attempts: u64,
     /// When it is tried again.
     due: Option<Instant>,
+    /// Whether its sink is to be completed, and the failure is to be reported then.
+    is_unfinished: bool,
+    is_reported: bool,
+    /// Whether a thread completes it or opens it again.
+    is_busy: bool,
     /// Whether its sink was opened again and has written nothing yet.
     is_trial: bool,
 }
@@ -120,58 +126,83 @@ impl Output {
         !self.has_failed.swap(true, Ordering::Relaxed)
     }
 
-    /// Gives up what cannot be written, so that it is opened again. Returns the failure in words where it is to be reported.
-    pub fn fail(&self, why: Option<String>, now_ns: u64) -> Option<String> {
-        let (is_first, is_trial) = {
-            let mut outage = lock(&self.outage);
-            if outage.due.is_some() {
-                return None;
-            }
-            outage.pause = if outage.is_trial { (outage.pause * 2).min(PAUSE_MAX) } else { PAUSE_FIRST };
-            outage.due = Some(Instant::now() + outage.pause);
-            let is_trial = std::mem::take(&mut outage.is_trial);
-            let is_first = outage.failing.is_none();
+    /// Gives up what cannot be written, so that it is opened again: by the next [`retry`](Self::retry), as a worker must not wait for a disk.
+    pub fn fail(&self, why: Option<String>) {
+        let mut outage = lock(&self.outage);
+        if outage.due.is_some() {
+            return;
+        }
+        outage.pause = if outage.is_trial { (outage.pause * 2).min(PAUSE_MAX) } else { PAUSE_FIRST };
+        outage.due = Some(Instant::now() + outage.pause);
+        let is_first = outage.failing.is_none();
+        (outage.is_unfinished, outage.is_reported) = (true, is_first || !outage.is_trial);
+        let failing =
             outage.failing.get_or_insert_with(|| Failing { since_ns: wall_ns(), why: None, is_retried: true });
-            outage.written_again_ns = None;
-            self.has_failed.store(true, Ordering::Relaxed);
-            (is_first, is_trial)
-        };
-        // Completes what it can; the message says where the rest is.
+        failing.why = why.or_else(|| failing.why.take());
+        (outage.is_trial, outage.written_again_ns) = (false, None);
+        self.has_failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Completes what can be completed of an output that failed, and reports where the rest is.
+    fn complete(&self, now_ns: u64, notify: &Notify) {
         let finished = {
             let sink = self.sink();
             release(&**sink, now_ns);
             sink.finish(now_ns, false)
         };
+        let mut outage = lock(&self.outage);
+        let why = outage.failing.as_mut().and_then(|failing| failing.why.take());
         let said = finished.err().map(|error| error.to_string()).or(why);
         let said = said.unwrap_or_else(|| format!("{}: cannot be written", self.shown));
-        let mut outage = lock(&self.outage);
-        if let Some(failing) = &mut outage.failing {
-            failing.why = Some(said.clone());
+        if outage.is_reported {
+            notify(format_args!("{said}; it is opened again after {} s", outage.pause.as_secs()));
         }
-        (is_first || !is_trial).then(|| format!("{said}; it is opened again after {} s", outage.pause.as_secs()))
+        if let Some(failing) = &mut outage.failing {
+            failing.why = Some(said);
+        }
     }
 
-    /// Opens it again where that is due, and notes whether it works: called after each flush.
-    pub fn retry(&self, now_ns: u64, notify: &Notify) {
-        if !self.has_failed() {
+    /// Completes and opens it again where that is due, and notes whether it works: called after each flush. A disk that stalls is waited for
+    /// by a thread, of which there is one at a time.
+    pub fn retry(self: &Arc<Self>, now_ns: u64, notify: &Notify) {
+        if !self.has_failed() || self.again.is_none() {
             return;
         }
-        let Some((target, settings)) = &self.again else { return };
-        let is_due = {
+        let step = {
             let mut outage = lock(&self.outage);
             if outage.is_trial {
                 return self.confirm(&mut outage, notify);
             }
-            let is_due = outage.due.is_some_and(|due| Instant::now() >= due);
-            if is_due {
-                outage.pause = (outage.pause * 2).min(PAUSE_MAX);
-                outage.due = Some(Instant::now() + outage.pause);
+            if outage.is_busy {
+                return;
             }
-            is_due
+            let is_due = outage.due.is_some_and(|due| Instant::now() >= due);
+            let step = match std::mem::take(&mut outage.is_unfinished) {
+                true => Self::complete,
+                false if is_due => {
+                    outage.pause = (outage.pause * 2).min(PAUSE_MAX);
+                    outage.due = Some(Instant::now() + outage.pause);
+                    Self::open_again
+                }
+                false => return,
+            };
+            outage.is_busy = true;
+            step
         };
-        if !is_due {
-            return;
+        let (output, notify) = (Arc::clone(self), Arc::clone(notify));
+        let started = thread::Builder::new().name("reopen".into()).spawn(move || {
+            step(&output, now_ns, &notify);
+            lock(&output.outage).is_busy = false;
+        });
+        if started.is_err() {
+            // Records that it holds are counted as lost when it is opened again.
+            lock(&self.outage).is_busy = false;
         }
+    }
+
+    /// Opens a sink in the place of the one that failed.
+    fn open_again(&self, now_ns: u64, _: &Notify) {
+        let Some((target, settings)) = &self.again else { return };
         let opened = sinks::open(target, settings, now_ns);
         let mut outage = lock(&self.outage);
         match opened {
@@ -179,10 +210,13 @@ impl Output {
                 let mut current = self.sink.write().unwrap_or_else(PoisonError::into_inner);
                 release(&**current, now_ns);
                 outage.before.add(&current.account());
-                *current = sink;
+                let before = std::mem::replace(&mut *current, sink);
                 outage.attempts += 1;
                 // The pause is doubled where it fails before it has written something.
                 (outage.due, outage.is_trial, outage.pause) = (None, true, outage.pause / 2);
+                // It may have files to remove, for which no worker waits.
+                drop((current, outage));
+                drop(before);
             }
             Err(error) => {
                 if let Some(failing) = &mut outage.failing {
@@ -194,7 +228,8 @@ impl Output {
 
     /// Notes that something was written again.
     fn confirm(&self, outage: &mut Outage, notify: &Notify) {
-        if self.sink().account().written == 0 {
+        let Account { written, unfinished, .. } = self.sink().account();
+        if written + unfinished == 0 {
             return;
         }
         let lost = counted(outage.before.lost, "record was", "records were");

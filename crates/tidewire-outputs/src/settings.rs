@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use tidewire::Stop;
 use tidewire_exports::{Origin, eve, table::Table};
 
-use crate::{error::Notify, keep::Keep, rotate::Rotate};
+use crate::{error::Notify, keep::Keep, room::Room, rotate::Rotate};
 
 /// Messages a second over UDP by default: a socket's buffer of Linux's default size holds those of 50 milliseconds.
 pub const UDP_RATE: u32 = 2000;
@@ -73,8 +73,8 @@ pub struct Settings {
     pub active_timeout_ns: Option<u64>,
     /// Limits of a file.
     pub rotate: Rotate,
-    /// Bytes of lines that wait for a slow disk or reader, of each file: beyond them lines are lost, and counted. `None`: the caller waits.
-    pub waiting_bytes: Option<u64>,
+    /// Room for records that wait for a slow disk or reader: what finds none is lost, and counted. `None`: the caller waits.
+    pub room: Option<Room>,
     /// Bounds of the files that are complete, where there are several.
     pub keep: Keep,
     /// The end of the run: no output waits any longer. The outputs raise it where none of them can be written.
@@ -98,7 +98,7 @@ impl Default for Settings {
             udp_rate: 0,
             active_timeout_ns: None,
             rotate: Rotate::default(),
-            waiting_bytes: None,
+            room: None,
             keep: Keep::default(),
             stop: Stop::new(),
             goes_on_without: false,

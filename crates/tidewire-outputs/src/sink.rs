@@ -18,6 +18,10 @@ pub trait Sink: Send + Sync {
     /// Writes lines that were gathered, and completes nothing.
     fn flush_lines(&self, _call: &mut Call<'_>) {}
 
+    /// Has everything completed, as far as a thread of the sink can do so, without waiting for it: before [`finish`](Self::finish), so that
+    /// several outputs end at the same time.
+    fn begin_end(&self, _now_ns: u64, _is_whole: bool) {}
+
     /// Completes everything. `is_whole`: whether the run saw all of its input; otherwise no file of an earlier run is replaced.
     ///
     /// # Errors
@@ -63,12 +67,16 @@ pub struct Needs {
 pub struct Account {
     /// Records that were to be written.
     pub accepted: u64,
-    /// Of these, records that the system accepted. Others wait in memory, or are lost.
+    /// Of these, records that readers find, or found before another process removed them: never fewer than before.
     pub written: u64,
+    /// Of these, records in files that cannot be read before they are complete.
+    pub unfinished: u64,
     /// Of these, records that no file and no collector has.
     pub lost: u64,
-    /// Of the lost ones, records that came faster than the disk took them.
+    /// Of the lost ones, records that came faster than the disk or reader took them.
     pub slow: u64,
+    /// Of the lost ones, records that gave way to what has a higher priority, where memory or processors ran short.
+    pub shed: u64,
     /// Files that were removed to keep within bounds.
     pub removed_files: u64,
     /// Bytes of these.
@@ -80,8 +88,10 @@ impl Account {
     pub fn add(&mut self, other: &Self) {
         self.accepted += other.accepted;
         self.written += other.written;
+        self.unfinished += other.unfinished;
         self.lost += other.lost;
         self.slow += other.slow;
+        self.shed += other.shed;
         self.removed_files += other.removed_files;
         self.removed_bytes += other.removed_bytes;
     }

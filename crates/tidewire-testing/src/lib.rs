@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod archives;
+mod disks;
 mod ends;
 pub mod filters;
 mod lines;
@@ -15,6 +16,7 @@ pub mod schemas;
 mod units;
 
 pub use archives::sums_of_segments;
+pub use disks::StallingDisk;
 pub use ends::{Ends, InTime, PATIENCE, join_in_time, let_pass, signal, wait_until};
 pub use lines::Lines;
 pub use privileges::privileged;

@@ -12,10 +12,11 @@ use std::{
 use tidewire::legible::legible;
 use tidewire_types::clock::wall_ns;
 
-use super::{locking::lock, names::Numbered};
+use super::names::Numbered;
 use crate::{
     error::Notify,
     keep::Keep,
+    locking::lock,
     place::{folder::Folder, own_files::OwnFile},
     settings::Settings,
 };

@@ -5,7 +5,6 @@ mod accounts;
 pub mod current;
 mod keeper;
 mod line_files;
-mod locking;
 pub mod names;
 
 use std::{
@@ -22,7 +21,7 @@ use tidewire::legible::legible;
 use tidewire_exports::zeek::{self, Log};
 use tidewire_types::counted;
 
-pub use self::{accounts::Accounts, keeper::Keeper, line_files::LineFiles, locking::lock};
+pub use self::{accounts::Accounts, keeper::Keeper, line_files::LineFiles};
 use crate::{
     error::{Notify, OutputError},
     place::{
@@ -87,6 +86,8 @@ pub struct Files {
     gathered: Vec<u8>,
     /// Rows that end in what is written next.
     gathered_rows: u64,
+    /// Lines of a header among what is written next to a pipe or device.
+    direct_header_lines: u64,
     /// Bytes of each message that is not written, and its records.
     gathered_messages: VecDeque<(usize, u64)>,
     failure: Option<io::Error>,
@@ -94,8 +95,10 @@ pub struct Files {
     is_said: bool,
     /// Records in the files that are complete.
     records: u64,
-    /// Records that were added, and those of them that a reader finds: messages are counted by their records.
+    /// Records that were added, those of them that a reader finds or found, and those of complete files: messages are counted by their
+    /// records.
     accepted: u64,
+    written: u64,
     stored: u64,
     /// Whether it is finished: what is added then is counted as lost.
     is_over: bool,
@@ -170,11 +173,13 @@ impl Files {
             current: None,
             gathered: Vec::new(),
             gathered_rows: 0,
+            direct_header_lines: 0,
             gathered_messages: VecDeque::new(),
             failure: None,
             is_said: false,
             records: 0,
             accepted: 0,
+            written: 0,
             stored: 0,
             is_over: false,
             keeper: None,
@@ -204,6 +209,7 @@ impl Files {
     }
 
     /// Whether writing failed; what is added then is dropped.
+    #[cfg(feature = "parquet")]
     pub fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
@@ -224,8 +230,13 @@ impl Files {
         too_large || self.rotate.ns.is_some_and(|ns| now_ns.saturating_sub(current.opened_ns) >= ns)
     }
 
-    /// Begins the file's time, where a record for it waits elsewhere.
-    pub fn touch(&mut self, now_ns: u64) {
+    /// Whether the next record is the first of a file.
+    pub fn is_new(&self) -> bool {
+        matches!(self.place, Where::Folder(_)) && self.current.as_ref().is_none_or(|current| !current.is_begun)
+    }
+
+    /// Begins the file's time.
+    fn touch(&mut self, now_ns: u64) {
         if let Some(current) = self.current.as_mut().filter(|current| !current.is_begun) {
             (current.is_begun, current.opened_ns) = (true, now_ns);
         }
@@ -233,25 +244,14 @@ impl Files {
 
     /// The records that were added, and what became of them. Those in memory are not lost before something fails.
     pub fn account(&self) -> Account {
-        let unit = self.frame.unit();
-        let current = self.current.as_ref().map_or(0, |current| current.records_of(unit));
-        let readable = if unit == Unit::File { 0 } else { current };
         let has_ended = self.is_over || self.failure.is_some();
-        let lost = if has_ended { self.accepted.saturating_sub(self.stored + readable) } else { 0 };
+        let (accepted, written) = (self.accepted, self.written);
+        let left = accepted.saturating_sub(written);
+        let current = self.current.as_ref().map_or(0, |current| current.records_of(self.frame.unit()));
+        let unfinished = if has_ended { 0 } else { (self.stored + current).saturating_sub(written) };
+        let lost = if has_ended { left } else { 0 };
         let (removed_files, removed_bytes) = self.keeper.as_ref().map_or((0, 0), |keeper| keeper.removed());
-        let (accepted, written) = (self.accepted, self.stored + current);
-        Account { accepted, written, lost, slow: 0, removed_files, removed_bytes }
-    }
-
-    /// Records in files that are complete.
-    #[cfg(feature = "parquet")]
-    pub fn stored_records(&self) -> u64 {
-        self.stored
-    }
-
-    /// Whether it is finished, so that nothing that is added is written.
-    pub fn is_over(&self) -> bool {
-        self.is_over
+        Account { accepted, written, unfinished, lost, removed_files, removed_bytes, ..Account::default() }
     }
 
     /// Adds whole records with the number of rows that end in these bytes, where the bytes do not say it.
@@ -296,7 +296,7 @@ impl Files {
             self.flush();
             self.gathered_rows = rows;
             self.write(records);
-            return;
+            return self.note_written();
         }
         self.gathered.extend_from_slice(records);
         if self.gathered.len() >= GATHERED_BYTES {
@@ -306,6 +306,11 @@ impl Files {
 
     /// Writes what was collected. From the first time on a file of lines has its name, so that others follow it while it grows.
     pub fn flush(&mut self) {
+        self.write_gathered();
+        self.note_written();
+    }
+
+    fn write_gathered(&mut self) {
         if let Some(keeper) = &self.keeper {
             keeper.look();
         }
@@ -364,7 +369,9 @@ impl Files {
         let in_messages = self.messages_within(bytes.len(), whole);
         match (&mut self.current, &written) {
             (Some(current), _) => current.message_records += in_messages,
-            (None, Ok(())) if self.frame.is_of_lines() => self.stored += current::lines(bytes),
+            (None, Ok(())) if self.frame.is_of_lines() => {
+                self.stored += current::lines(bytes) - std::mem::take(&mut self.direct_header_lines);
+            }
             (None, _) => self.stored += in_messages,
         }
         match (written, &mut self.current) {
@@ -372,6 +379,14 @@ impl Files {
             (Ok(()), Some(current)) => current.units += rows,
             (Ok(()), None) => self.stored += rows,
         }
+    }
+
+    /// Notes the records that a reader finds: they were written, whatever becomes of the file.
+    fn note_written(&mut self) {
+        let unit = self.frame.unit();
+        let readable = |current: &&Current| unit == Unit::Message || unit == Unit::Line && current.is_shown;
+        let current = self.current.as_ref().filter(readable).map_or(0, |current| current.records_of(unit));
+        self.written = self.written.max(self.stored + current);
     }
 
     /// Takes the messages of the next `bytes`; the records of those that lie within `whole`, which were written.
@@ -395,16 +410,20 @@ impl Files {
             zeek::push_footer(&mut self.gathered, *form, second(now_ns));
         }
         let footer = current::lines(self.gathered.get(before..).unwrap_or_default());
-        self.flush();
+        self.write_gathered();
         if self.failure.is_some() {
-            return;
+            return self.note_written();
         }
-        if let Some(mut current) = self.current.take() {
+        if let Some(current) = &mut self.current {
             current.frame_lines += footer;
+        }
+        self.note_written();
+        if let Some(current) = self.current.take() {
             match self.name_it(&current) {
                 Ok(()) => {
                     self.records += current.records();
                     self.stored += current.records_of(self.frame.unit());
+                    self.note_written();
                     if let Some(keeper) = &self.keeper {
                         keeper.retain();
                     }
@@ -434,6 +453,7 @@ impl Files {
             Some(current) if unit != Unit::File && !current.is_gone() => current.records_of(unit),
             _ => 0,
         };
+        self.written = self.written.max(self.stored);
         self.remove_empty();
         if failure.kind() == io::ErrorKind::BrokenPipe {
             return Err(OutputError::Closed);
@@ -547,8 +567,10 @@ impl Files {
             }
             Frame::Zeek(form, log) => zeek::push_header(&mut self.gathered, *form, *log, second(now_ns)),
         }
-        if let Some(current) = &mut self.current {
-            current.frame_lines += current::lines(self.gathered.get(before..).unwrap_or_default());
+        let lines = current::lines(self.gathered.get(before..).unwrap_or_default());
+        match &mut self.current {
+            Some(current) => current.frame_lines += lines,
+            None => self.direct_header_lines = lines,
         }
     }
 

@@ -18,7 +18,7 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     net::{RecvFlags, Shutdown, recv, shutdown},
 };
-use tidewire_exports::ipfix::Encoded;
+use tidewire_exports::ipfix::{self, Encoded};
 use tidewire_types::counted;
 
 use super::under_way::UnderWay;
@@ -50,10 +50,6 @@ const REFUSAL_STEP: Duration = Duration::from_millis(5);
 
 /// How long the collector has to close the connection at the end, which says that it read everything.
 const CLOSING: Duration = Duration::from_secs(1);
-
-/// Where the time and the number of the first record stand in a message (RFC 7011 section 3.1).
-const TIME: std::ops::Range<usize> = 4..8;
-const SEQUENCE: std::ops::Range<usize> = 8..12;
 
 /// A connection.
 pub struct Stream {
@@ -332,9 +328,7 @@ impl Peer {
 
     fn begin(&mut self, message: &[u8]) -> io::Result<()> {
         let mut socket = connected(&self.addresses)?;
-        let mut templates = self.templates.clone();
-        precede(&mut templates, message);
-        socket.write_all(&templates)?;
+        socket.write_all(&ipfix::templates_before(&self.templates, message))?;
         (self.socket, self.connected_at) = (Some(socket), Instant::now());
         Ok(())
     }
@@ -357,22 +351,6 @@ fn is_ended(socket: &File) -> bool {
     let Ok(patience) = Timespec::try_from(CLOSING) else { return false };
     // Errors are always waited for.
     poll(&mut [PollFd::new(socket, PollFlags::RDHUP)], Some(&patience)).is_ok_and(|events| events > 0)
-}
-
-/// Gives templates the time of the message that follows, and the number that its first record follows.
-fn precede(templates: &mut [u8], message: &[u8]) {
-    if let (Some(to), Some(from)) = (templates.get_mut(TIME), message.get(TIME)) {
-        to.copy_from_slice(from);
-    }
-    let number = number_of(templates).wrapping_add(number_of(message));
-    if let Some(to) = templates.get_mut(SEQUENCE) {
-        to.copy_from_slice(&number.to_be_bytes());
-    }
-}
-
-/// The number of a message's first record.
-fn number_of(message: &[u8]) -> u32 {
-    message.get(SEQUENCE).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
 /// A socket, which is written to as a file.

@@ -13,6 +13,7 @@ use crate::{
     files::{Files, Frame, open_files},
     rotate::Rotate,
     settings::Settings,
+    sink::Account,
     target::OutputDestination,
 };
 
@@ -125,13 +126,14 @@ impl RowWriter for Arrow {
         self.files.folder()
     }
 
-    fn takes(&self, row: &Row<'_>) -> bool {
-        row.table().name == self.table.name
+    fn only_table(&self) -> Option<&'static str> {
+        Some(self.table.name)
     }
 
     fn written_rows(&self) -> [u64; 2] {
         // A file without its end is not readable.
-        [self.files.account().written, self.files.stored_records()]
+        let Account { written, unfinished, .. } = self.files.account();
+        [written + unfinished, written]
     }
 
     fn removed(&self) -> (u64, u64) {

@@ -7,7 +7,8 @@ use tidewire_exports::eve::{self, Types};
 use super::held::Held;
 use crate::{
     error::OutputError,
-    files::{Accounts, Frame, LineFiles, current, lock, open_files},
+    files::{Accounts, Frame, LineFiles, current, open_files},
+    locking::lock,
     record::Record,
     settings::Settings,
     sink::{Account, Call, Needs, Sink},
@@ -99,6 +100,10 @@ impl Sink for EveFile {
 
     fn flush_lines(&self, call: &mut Call<'_>) {
         self.files.flush_lines(&self.accounts, call);
+    }
+
+    fn begin_end(&self, now_ns: u64, is_whole: bool) {
+        self.files.begin_end(now_ns, is_whole);
     }
 
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use crate::files::lock;
+use crate::locking::lock;
 
 /// Encoded records of streams, by their numbers.
 #[derive(Default)]

@@ -58,6 +58,10 @@ impl Sink for Lines {
         self.files.flush_lines(&self.accounts, call);
     }
 
+    fn begin_end(&self, now_ns: u64, is_whole: bool) {
+        self.files.begin_end(now_ns, is_whole);
+    }
+
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
         self.files.finish(now_ns, is_whole)
     }

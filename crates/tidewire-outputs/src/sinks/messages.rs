@@ -8,15 +8,18 @@ use tidewire_exports::{
 };
 use tidewire_types::counted;
 
+use super::message_files::{self, MessageFiles};
 use crate::{
     error::{Notify, OutputError},
     facts::Facts,
-    files::{Files, Frame, lock, open_files},
+    files::{Frame, open_files},
+    locking::lock,
     network::{Collector, Sending},
     record::Record,
     settings::Settings,
     sink::{Account, Call, Failure, Needs, Sink},
     target::{Format, OutputDestination},
+    write_behind::WriteBehind,
 };
 
 /// How long records wait in a message that is not full, nanoseconds.
@@ -33,13 +36,20 @@ struct Writer {
     output: Output,
     /// When the oldest record that waits was added; 0: none waits.
     waiting_ns: u64,
+    /// When the first record of the file was added; 0: none was. And how long a file lasts.
+    file_ns: u64,
+    file_ns_max: Option<u64>,
+    /// Whether it is finished: no record waits any more.
+    is_over: bool,
+    /// Messages on their way to a file.
+    framed: Vec<u8>,
     /// Records that were passed to a collector.
     sent_records: u64,
     notify: Notify,
 }
 
 enum Output {
-    Files(Box<Files>),
+    Files(Box<WriteBehind<MessageFiles>>),
     Collector(Collector),
 }
 
@@ -64,7 +74,11 @@ impl Messages {
                 let is_datagrams = collector.is_datagrams();
                 (Output::Collector(collector), is_datagrams)
             }
-            None => (Output::Files(Box::new(open_files(place, Frame::Messages, settings, now_ns)?)), false),
+            None => {
+                let files = open_files(place, Frame::Messages, settings, now_ns)?;
+                let files = MessageFiles::new(files, ipfix::templates(of_streams));
+                (Output::Files(Box::new(WriteBehind::new(files, settings))), false)
+            }
         };
         let exported = match is_datagrams {
             true => ipfix::Settings { enterprise, ..ipfix::Settings::of_datagrams(layout) },
@@ -74,6 +88,10 @@ impl Messages {
             exporter: Exporter::new(exported),
             output,
             waiting_ns: 0,
+            file_ns: 0,
+            file_ns_max: settings.rotate.ns,
+            is_over: false,
+            framed: Vec::new(),
             sent_records: 0,
             notify: settings.notify.clone(),
         };
@@ -87,36 +105,26 @@ impl Sink for Messages {
     }
 
     fn write(&self, record: &Record<'_>, call: &mut Call<'_>) {
-        let mut writer = match *record {
+        match *record {
             Record::Flow(ended) => {
                 let flow = ended.rest.unwrap_or(ended.flow);
                 // A stream that did nothing since the record before has no further one.
-                if ended.rest.is_some() && flow.stats.iter().all(|stats| stats.packets == 0) {
-                    return;
+                if ended.rest.is_none() || flow.stats.iter().any(|stats| stats.packets > 0) {
+                    lock(&self.writer).push(flow, call);
                 }
-                let mut writer = lock(&self.writer);
-                writer.push(flow, call.now_ns);
-                writer
             }
-            Record::Interim(flow) => {
-                let mut writer = lock(&self.writer);
-                writer.push(flow, call.now_ns);
-                writer
-            }
-            Record::Statistics(facts) => {
-                let mut writer = lock(&self.writer);
-                writer.statistics(facts, call.now_ns);
-                writer
-            }
-            _ => return,
-        };
-        writer.note(call);
+            Record::Interim(flow) => lock(&self.writer).push(flow, call),
+            Record::Statistics(facts) => lock(&self.writer).statistics(facts, call),
+            _ => {}
+        }
     }
 
     fn flush(&self, call: &mut Call<'_>) {
-        let mut writer = lock(&self.writer);
-        writer.flush(call.now_ns);
-        writer.note(call);
+        lock(&self.writer).flush(call);
+    }
+
+    fn begin_end(&self, now_ns: u64, is_whole: bool) {
+        lock(&self.writer).begin_end(now_ns, is_whole);
     }
 
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
@@ -136,7 +144,7 @@ impl Sink for Messages {
 
     fn folder(&self) -> Option<PathBuf> {
         match &lock(&self.writer).output {
-            Output::Files(files) => files.folder(),
+            Output::Files(files) => files.of_writer(MessageFiles::folder),
             Output::Collector(_) => None,
         }
     }
@@ -150,16 +158,6 @@ impl Sink for Messages {
 }
 
 impl Writer {
-    fn note(&mut self, call: &mut Call<'_>) {
-        let has_failed = match &self.output {
-            Output::Files(files) => files.has_failed(),
-            Output::Collector(collector) => collector.has_failed(),
-        };
-        if has_failed {
-            call.failures.push(Failure::Output);
-        }
-    }
-
     fn account(&self) -> Account {
         match &self.output {
             Output::Files(files) => files.account(),
@@ -177,77 +175,97 @@ impl Writer {
         }
     }
 
-    fn push(&mut self, flow: &FlowRecord<'_>, now_ns: u64) {
-        self.rotate(now_ns);
-        self.exporter.push(flow, ipfix::export_second(now_ns));
-        if let Output::Files(files) = &mut self.output {
-            files.touch(now_ns);
+    fn push(&mut self, flow: &FlowRecord<'_>, call: &mut Call<'_>) {
+        self.end_file(call);
+        self.exporter.push(flow, ipfix::export_second(call.now_ns));
+        if self.file_ns == 0 {
+            self.file_ns = call.now_ns.max(1);
         }
-        if self.waiting_ns == 0 {
-            self.waiting_ns = now_ns.max(1);
-        }
-        self.pass(now_ns);
+        self.pass_with_last(call);
     }
 
-    /// A file begins with templates, so what is in the message that is filled belongs to the file before.
-    fn rotate(&mut self, now_ns: u64) {
-        if let Output::Files(files) = &mut self.output
-            // One message that the next record completes, and what is in the message behind it.
-            && files.is_due(2 * ipfix::STREAM_MESSAGE_BYTES, now_ns)
-        {
-            self.exporter.restart();
-            for message in self.exporter.take() {
-                files.push_message(&message.bytes, message.flow_records.into(), now_ns);
-            }
-            files.complete(now_ns);
+    /// Completes the message whose file's time has come: what is added then belongs to the next one.
+    fn end_file(&mut self, call: &mut Call<'_>) {
+        let age_ns = call.now_ns.saturating_sub(self.file_ns);
+        if self.file_ns != 0 && self.file_ns_max.is_some_and(|most| age_ns >= most) {
+            self.file_ns = 0;
+            self.exporter.finish_message();
+            self.pass(call);
         }
     }
 
-    fn pass(&mut self, now_ns: u64) {
-        // Nothing waits for a file that was given up.
-        if matches!(&self.output, Output::Files(files) if files.is_over()) {
+    /// Passes on messages that are complete; the record that was added last waits in the next one.
+    fn pass_with_last(&mut self, call: &mut Call<'_>) {
+        if self.is_over {
             self.exporter.finish_message();
         }
-        for message in self.exporter.take() {
-            match &mut self.output {
-                Output::Files(files) => files.push_message(&message.bytes, message.flow_records.into(), now_ns),
-                Output::Collector(collector) => {
-                    self.sent_records += u64::from(message.flow_records);
-                    collector.send(message);
-                }
-            }
+        let is_first = self.waiting_ns == 0;
+        if self.pass(call) || is_first {
+            self.waiting_ns = call.now_ns.max(1);
+        }
+    }
+
+    /// Passes on messages that are complete, as of the time when their first record was added. Returns whether there were some.
+    fn pass(&mut self, call: &mut Call<'_>) -> bool {
+        let messages = self.exporter.take();
+        let begun_ns = if self.waiting_ns == 0 { call.now_ns } else { self.waiting_ns };
+        if !messages.is_empty() {
             self.waiting_ns = 0;
         }
+        for message in &messages {
+            match &mut self.output {
+                Output::Files(files) => {
+                    self.framed.clear();
+                    message_files::push_framed(&mut self.framed, message);
+                    let records = message.flow_records.into();
+                    files.push(&self.framed, records, begun_ns, |_| call.failures.push(Failure::Output));
+                }
+                Output::Collector(collector) => {
+                    self.sent_records += u64::from(message.flow_records);
+                    collector.send(message.clone());
+                }
+            }
+        }
+        if matches!(&self.output, Output::Collector(collector) if collector.has_failed()) {
+            call.failures.push(Failure::Output);
+        }
+        !messages.is_empty()
     }
 
-    fn flush(&mut self, now_ns: u64) {
-        if self.waiting_ns != 0 && now_ns.saturating_sub(self.waiting_ns) >= MESSAGE_WAIT_NS {
+    fn flush(&mut self, call: &mut Call<'_>) {
+        if self.waiting_ns != 0 && call.now_ns.saturating_sub(self.waiting_ns) >= MESSAGE_WAIT_NS {
             self.exporter.finish_message();
         }
-        self.rotate(now_ns);
-        self.pass(now_ns);
-        if let Output::Files(files) = &mut self.output {
-            files.flush();
+        self.end_file(call);
+        self.pass(call);
+        if let Output::Files(files) = &self.output {
+            files.flush(call.now_ns, |_| call.failures.push(Failure::Output));
         }
     }
 
     /// Adds what the exporter says of itself.
-    fn statistics(&mut self, facts: &Facts, now_ns: u64) {
+    fn statistics(&mut self, facts: &Facts, call: &mut Call<'_>) {
         let statistics = ipfix::Statistics {
             ignored_packets: facts.ignored,
             dropped_packets: facts.dropped.unwrap_or_default(),
             unsent_flows: self.unsent_records(),
         };
-        self.exporter.push_statistics(&statistics, ipfix::export_second(now_ns));
-        if self.waiting_ns == 0 {
-            self.waiting_ns = now_ns.max(1);
+        self.exporter.push_statistics(&statistics, ipfix::export_second(call.now_ns));
+        self.pass_with_last(call);
+    }
+
+    /// Passes on everything, without waiting for files.
+    fn begin_end(&mut self, now_ns: u64, is_whole: bool) {
+        self.exporter.finish_message();
+        self.pass(&mut Call::at(now_ns, &mut Vec::new()));
+        self.is_over = true;
+        if let Output::Files(files) = &self.output {
+            files.begin_end(now_ns, is_whole);
         }
-        self.pass(now_ns);
     }
 
     fn finish(&mut self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
-        self.exporter.finish_message();
-        self.pass(now_ns);
+        self.begin_end(now_ns, is_whole);
         let late = self.exporter.late_starts();
         if late > 0 {
             let records = counted(late, "record begins", "records begin");

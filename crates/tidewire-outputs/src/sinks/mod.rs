@@ -5,6 +5,7 @@ mod arrow;
 mod eve;
 mod held;
 mod lines;
+mod message_files;
 mod messages;
 #[cfg(feature = "parquet")]
 mod parquet;

@@ -25,12 +25,12 @@ pub trait RowWriter: Send {
     /// The folder that files are made in.
     fn folder(&self) -> Option<PathBuf>;
 
-    /// Whether a row has a place in it.
-    fn takes(&self, _row: &Row<'_>) -> bool {
-        true
+    /// The only table that it has a place for, if it is one.
+    fn only_table(&self) -> Option<&'static str> {
+        None
     }
 
-    /// Rows that the system accepted, and those of them that readers find should nothing more be written.
+    /// Rows that were passed to the system, and those of them that readers find should nothing more be written: never fewer than before.
     fn written_rows(&self) -> [u64; 2];
 
     /// Files that were removed to keep within bounds, and their bytes.

@@ -1,26 +1,33 @@
 //! `sqlite`, `parquet` and `arrow`: rows with typed columns.
 
-use std::{path::PathBuf, sync::Mutex};
+use std::path::PathBuf;
+
+use tidewire_exports::table::{Packed, Row};
 
 use super::row_writer::RowWriter;
 use crate::{
     error::OutputError,
-    files::lock,
     record::Record,
     settings::Settings,
     sink::{Account, Call, Failure, Needs, Sink},
     target::{Format, OutputDestination},
+    write_behind::{RecordWriter, WriteBehind},
 };
 
 /// An output of rows.
-pub struct Rows(Mutex<Written>);
+pub struct Rows {
+    rows: WriteBehind<RowFiles>,
+    /// The only table that it has a place for; `None`: it has one for each.
+    table: Option<&'static str>,
+}
 
-struct Written {
+struct RowFiles {
     writer: Box<dyn RowWriter>,
     /// Rows that were to be written.
     accepted: u64,
     /// Whether it is finished: further rows are lost.
     is_over: bool,
+    is_said: bool,
 }
 
 impl Rows {
@@ -51,7 +58,10 @@ impl Rows {
                 format.feature().unwrap_or_default()
             ))),
         };
-        table.map(|writer| Self(Mutex::new(Written { writer, accepted: 0, is_over: false })))
+        let writer = table?;
+        let table = writer.only_table();
+        let files = RowFiles { writer, accepted: 0, is_over: false, is_said: false };
+        Ok(Self { rows: WriteBehind::new(files, settings), table })
     }
 }
 
@@ -62,52 +72,83 @@ impl Sink for Rows {
 
     fn write(&self, record: &Record<'_>, call: &mut Call<'_>) {
         let Some(row) = record.row() else { return };
-        let mut rows = lock(&self.0);
-        if !rows.writer.takes(&row) {
+        if self.table.is_some_and(|table| table != row.table().name) {
             return;
         }
-        rows.accepted += 1;
-        if rows.is_over {
+        if let Some(mut files) = self.rows.direct() {
+            files.row(&row, call.now_ns);
+            call.failures.extend(files.news().map(|_| Failure::Output));
             return;
         }
-        rows.writer.row(&row, call.now_ns);
-        rows.note(call);
+        let mut packed = std::mem::take(call.scratch);
+        row.pack(&mut packed);
+        self.rows.push(&packed, 1, call.now_ns, |_| call.failures.push(Failure::Output));
+        packed.clear();
+        *call.scratch = packed;
     }
 
     fn flush(&self, call: &mut Call<'_>) {
-        let mut rows = lock(&self.0);
-        if !rows.is_over {
-            rows.writer.flush(call.now_ns);
-            rows.note(call);
-        }
+        self.rows.flush(call.now_ns, |_| call.failures.push(Failure::Output));
+    }
+
+    fn begin_end(&self, now_ns: u64, is_whole: bool) {
+        self.rows.begin_end(now_ns, is_whole);
     }
 
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
-        let mut rows = lock(&self.0);
-        if std::mem::replace(&mut rows.is_over, true) {
-            return Ok(());
-        }
-        rows.writer.finish(now_ns, is_whole)
+        self.rows.finish(now_ns, is_whole)
     }
 
     fn account(&self) -> Account {
-        let rows = lock(&self.0);
-        let [written, readable] = rows.writer.written_rows();
-        let has_ended = rows.is_over || rows.writer.has_failed();
-        let lost = if has_ended { rows.accepted.saturating_sub(readable) } else { 0 };
-        let (removed_files, removed_bytes) = rows.writer.removed();
-        Account { accepted: rows.accepted, written, lost, slow: 0, removed_files, removed_bytes }
+        self.rows.account()
     }
 
     fn folder(&self) -> Option<PathBuf> {
-        lock(&self.0).writer.folder()
+        self.rows.of_writer(|files| files.writer.folder())
     }
 }
 
-impl Written {
-    fn note(&self, call: &mut Call<'_>) {
-        if self.writer.has_failed() {
-            call.failures.push(Failure::Output);
+impl RowFiles {
+    fn row(&mut self, row: &Row<'_>, now_ns: u64) {
+        self.accepted += 1;
+        if !self.is_over {
+            self.writer.row(row, now_ns);
         }
+    }
+}
+
+impl RecordWriter for RowFiles {
+    fn write(&mut self, records: &[u8], now_ns: u64) {
+        Packed::all(records).for_each(|row| self.row(&Row::Packed(row), now_ns));
+    }
+
+    fn flush(&mut self, now_ns: u64) {
+        if !self.is_over {
+            self.writer.flush(now_ns);
+        }
+    }
+
+    fn finish(&mut self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
+        if std::mem::replace(&mut self.is_over, true) {
+            return Ok(());
+        }
+        self.writer.finish(now_ns, is_whole)
+    }
+
+    fn account(&self) -> Account {
+        let [passed, written] = self.writer.written_rows();
+        let has_ended = self.is_over || self.writer.has_failed();
+        let [lost, unfinished] = match has_ended {
+            true => [self.accepted.saturating_sub(written), 0],
+            false => [0, passed.saturating_sub(written)],
+        };
+        let (removed_files, removed_bytes) = self.writer.removed();
+        let (accepted, slow, shed) = (self.accepted, 0, 0);
+        Account { accepted, written, unfinished, lost, slow, shed, removed_files, removed_bytes }
+    }
+
+    fn news(&mut self) -> Option<Option<String>> {
+        let has_failed = self.writer.has_failed() && !self.is_over;
+        (has_failed && !std::mem::replace(&mut self.is_said, true)).then_some(None)
     }
 }

@@ -117,7 +117,12 @@ impl Sink for ZeekLogs {
         self.logs.iter().for_each(|files| files.flush_lines(&self.accounts, call));
     }
 
+    fn begin_end(&self, now_ns: u64, is_whole: bool) {
+        self.logs.iter().for_each(|files| files.begin_end(now_ns, is_whole));
+    }
+
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
+        self.begin_end(now_ns, is_whole);
         let mut result = Ok(());
         for files in &*self.logs {
             result = graver(result, files.finish(now_ns, is_whole), &self.notify);

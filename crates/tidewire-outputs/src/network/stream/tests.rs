@@ -4,6 +4,9 @@ use tidewire_testing::join_in_time;
 
 use super::*;
 
+/// Where the number of the first record stands.
+const SEQUENCE: std::ops::Range<usize> = 8..12;
+
 /// A message whose first record has this number.
 fn message(number: u32, bytes: usize) -> Vec<u8> {
     let mut message = vec![7; bytes];
