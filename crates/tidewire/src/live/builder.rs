@@ -1,6 +1,6 @@
 //! The builder for interfaces.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tidewire_core::{DirectionCutoff, DuplicateRule, Handler};
 use tidewire_live::{
@@ -92,6 +92,13 @@ impl<'a, C> Capture<Interfaces<'a>, C> {
     /// Calls `call` about five times a second with the place of every packet, and once more at the end.
     pub fn on_report(mut self, call: impl FnMut(&LiveReport) + 'a) -> Self {
         self.input.hooks.on_report = Some(Box::new(call));
+        self
+    }
+
+    /// Calls `call` with a worker's number and how full its fullest ring is, in thousandths: by that worker, after each round over its
+    /// rings. The place to notice in time that frames come faster than they are processed; `call` must be quick.
+    pub fn on_level(mut self, call: impl Fn(usize, u32) + Send + Sync + 'static) -> Self {
+        self.input.hooks.on_level = Some(Arc::new(call));
         self
     }
 

@@ -19,7 +19,7 @@ use tidewire_live::{
 use super::{
     LiveReport, WorkerReport,
     count::Counter,
-    work::{Consume, Shared, Tapped, Work},
+    work::{Consume, OnLevel, Shared, Tapped, Work},
 };
 use crate::{
     Error, Outcome, Stop,
@@ -54,6 +54,7 @@ pub(crate) struct Hooks<'a> {
     pub on_report: OnReport<'a>,
     pub on_trouble: OnTrouble<'a>,
     pub on_event: OnEvent<'a>,
+    pub on_level: OnLevel,
 }
 
 /// State of a running capture outside of its workers.
@@ -135,7 +136,7 @@ fn watch(mut hooks: Hooks<'_>, mut monitor: Monitor, workers: usize) -> Result<W
         call(&monitor.report()?)?;
     }
     trace::opened("interfaces", workers);
-    let shared = Shared::new(workers, hooks.most);
+    let shared = Shared::new(workers, hooks.most, hooks.on_level.take());
     let now = Instant::now();
     Ok(Watch { hooks, monitor, shared, begun: now, reported: now, interrupted: false })
 }

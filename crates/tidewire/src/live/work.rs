@@ -24,6 +24,9 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// Limit for rings that show frames after they were stopped: no interface fills a ring for that long.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 
+/// The callback for the level of a worker's rings, which workers share.
+pub(crate) type OnLevel = Option<Arc<dyn Fn(usize, u32) + Send + Sync>>;
+
 /// Work of a worker on its frames.
 pub(crate) trait Consume {
     /// Takes in frames.
@@ -187,13 +190,15 @@ pub(crate) struct Shared {
     pub stop: AtomicBool,
     /// Frames that may still be taken in; unlimited where it is `u64::MAX`.
     pub left: AtomicU64,
+    on_level: OnLevel,
 }
 
 impl Shared {
-    pub(crate) fn new(workers: usize, most: Option<u64>) -> Arc<Self> {
+    pub(crate) fn new(workers: usize, most: Option<u64>, on_level: OnLevel) -> Arc<Self> {
         Arc::new(Self {
             reports: (0..workers).map(|_| Mutex::default()).collect(),
             left: AtomicU64::new(most.unwrap_or(u64::MAX)),
+            on_level,
             ..Self::default()
         })
     }
@@ -251,6 +256,9 @@ impl<'s, C: Consume> Work<'s, C> {
             engine.tick(rings.quiet_until());
         }
         engine.publish_level(rings.level_permille());
+        if let Some(call) = &shared.on_level {
+            call(self.index, rings.level_permille());
+        }
         self.trace.level(|| rings.level_permille().max(permille(engine.buffered_bytes(), self.memory_bytes)));
         if self.reported_at.elapsed() >= REPORT_INTERVAL {
             self.report(false);
