@@ -40,10 +40,12 @@ pub struct PublisherCounts {
     pub records: u64,
     /// Bytes of their payloads.
     pub bytes: u64,
-    /// Records shed for slow readers.
+    /// Records shed for slow readers, or by [`Publisher::shed_stream`].
     pub shed_records: u64,
     /// Bytes of these that had not been published before.
     pub shed_bytes: u64,
+    /// Of the shed ones, records that [`Publisher::shed_stream`] shed.
+    pub overload_records: u64,
     /// Nanoseconds that it waited for slow readers.
     pub waited_ns: u64,
 }
@@ -74,6 +76,7 @@ struct Shared {
     bell: Bell,
     bytes: AtomicU64,
     shed_records: AtomicU64,
+    overload_records: AtomicU64,
     shed_bytes: AtomicU64,
     waited_ns: AtomicU64,
 }
@@ -118,6 +121,7 @@ impl Offer {
             records: self.published(),
             bytes: load(&self.shared.bytes),
             shed_records: load(&self.shared.shed_records),
+            overload_records: load(&self.shared.overload_records),
             shed_bytes: load(&self.shared.shed_bytes),
             waited_ns: load(&self.shared.waited_ns),
         }
@@ -180,6 +184,7 @@ impl Publisher {
             bell: Bell::default(),
             bytes: AtomicU64::new(0),
             shed_records: AtomicU64::new(0),
+            overload_records: AtomicU64::new(0),
             shed_bytes: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
         };
@@ -305,6 +310,14 @@ impl Publisher {
         self.put(&record, payload, self.limits.1)?;
         owners.advance(&record, payload.len());
         Ok(Published::Yes)
+    }
+
+    /// Sheds a DATA or PACKET record of a stream instead of publishing it, because the producer itself has no time for it. The readers learn
+    /// of it as of what is shed for slow readers.
+    pub fn shed_stream(&mut self, owners: &mut Owners, record: &Record, payload: &[u8]) {
+        self.counts.overload_records += 1;
+        self.shared.overload_records.store(self.counts.overload_records, Ordering::Relaxed);
+        self.shed(owners, record, payload);
     }
 
     /// Makes room for a record, and publishes what was shed before it. Returns what is left of its payload; `None`: it is shed.

@@ -323,7 +323,7 @@ impl ExportOptions {
             active_timeout_ns: Some(self.active_timeout.map_or(ACTIVE_TIMEOUT.as_nanos() as u64, |time| time.0))
                 .filter(|ns| *ns > 0),
             rotate: self.rotate.unwrap_or_default(),
-            waiting_bytes: None,
+            room: None,
             keep: self.keep.unwrap_or_default(),
             stop: stop.clone(),
             goes_on_without: false,

@@ -9,8 +9,8 @@ use std::{
 use tidewire::{Ledger, Stop, Timestamp, live::LiveReport};
 use tidewire_exports::eve;
 use tidewire_outputs::{
-    ExportKind, Exporting, Exports, Facts, Keep, KeptState, MemoryParts, OutputDestination, OutputError, OutputState,
-    Rotate, Settings, Sink, Source, Target, UDP_RATE,
+    BufferPool, ExportKind, Exporting, Exports, Facts, Keep, KeptState, Load, MemoryParts, OutputDestination,
+    OutputError, OutputState, Room, Rotate, Settings, Sink, Source, Target, UDP_RATE,
 };
 
 use super::{
@@ -27,8 +27,12 @@ use crate::{
 /// How often lines that were gathered are written while files are read.
 const FLUSH: Duration = Duration::from_millis(200);
 
-/// Bytes of lines that wait for a slow disk by default: those of 100,000 connections a second for 160 ms.
-const WAITING_BYTES: u64 = 8 << 20;
+/// Bytes that wait for a slow disk by default, of each file: lines of 100,000 connections a second for 160 ms. And of all together.
+const BUFFER_BYTES: u64 = 8 << 20;
+const POOL_BYTES: u64 = 64 << 20;
+
+/// The priority of outputs by default: behind queues, whose is 3, and before a recording, which gives way to nothing.
+const PRIORITY: u8 = 5;
 
 /// When a file of a capture from interfaces is completed by default.
 const DAILY: Rotate = Rotate { bytes: None, ns: Some(86_400_000_000_000) };
@@ -47,7 +51,13 @@ pub(super) struct RecordWriter {
 
 impl RecordWriter {
     /// Opens the outputs of the configuration, if it has some. The privileges are those of the start.
-    pub(super) fn open(config: &SensorConfig, stop: &Stop, events: &Events) -> Result<Option<Self>, Failure> {
+    /// `load`: that of the capture, to which outputs give way.
+    pub(super) fn open(
+        config: &SensorConfig,
+        stop: &Stop,
+        events: &Events,
+        load: &Load,
+    ) -> Result<Option<Self>, Failure> {
         let Some(records) = &config.records else { return Ok(None) };
         let kind = ExportKind::Flows;
         let memory = config.capture.memory_bytes.unwrap_or(tidewire::MEMORY_BYTES_DEFAULT);
@@ -71,8 +81,11 @@ impl RecordWriter {
             ..Settings::default()
         };
         let (mut sinks, mut again) = (Vec::new(), Vec::new());
+        let pool = BufferPool::new(records.buffer_bytes.unwrap_or(POOL_BYTES));
         for output in &records.outputs {
-            let (target, settings) = target(output, &common)?;
+            let (target, mut settings) = target(output, &common)?;
+            // Files can wait for a disk, interfaces cannot.
+            settings.room = common.source.is_live.then(|| room(output, &pool, load));
             sinks.push(open(output, &target, &settings)?);
             again.push((target, settings));
         }
@@ -187,6 +200,7 @@ impl RecordWriter {
                 written_records: account.written,
                 lost_records: account.lost,
                 slow_records: account.slow,
+                shed_records: account.shed,
                 removed_files: account.removed_files,
                 removed_bytes: account.removed_bytes,
             }
@@ -227,14 +241,22 @@ fn target(output: &OutputConfig, common: &Settings) -> Result<(Target, Settings)
     let settings = Settings {
         eve: types,
         rotate,
-        // Files can wait for a disk, interfaces cannot.
-        waiting_bytes: common.source.is_live.then_some(output.buffer_bytes.unwrap_or(WAITING_BYTES)),
         enterprise: output.enterprise,
         udp_rate: output.udp_rate.unwrap_or(UDP_RATE),
         keep: output.keep.as_deref().map_or(Ok(Keep::default()), str::parse).map_err(wrong)?,
         ..common.clone()
     };
     Ok((target, settings))
+}
+
+/// An output's room for records that wait.
+fn room(output: &OutputConfig, pool: &Arc<BufferPool>, load: &Load) -> Room {
+    Room {
+        bytes_max: output.buffer_bytes.unwrap_or(BUFFER_BYTES),
+        pool: Arc::clone(pool),
+        priority: output.priority.unwrap_or(PRIORITY),
+        load: load.clone(),
+    }
 }
 
 /// Opens an output.

@@ -13,6 +13,7 @@ use tidewire::{
 };
 use tidewire_analyzers::Emit;
 use tidewire_live::privilege::Connections;
+use tidewire_outputs::Load;
 use tidewire_queue::Server;
 
 use super::{
@@ -63,8 +64,9 @@ impl Run<'_> {
         self.hide();
         self.set_nice();
         let inline = self.inline()?;
-        let records = RecordWriter::open(self.config, &self.stop, &self.events)?.map(Arc::new);
-        let queues = Queues::new(&self.config.queues)?;
+        let load = Load::new(self.config.capture.workers);
+        let records = RecordWriter::open(self.config, &self.stop, &self.events, &load)?.map(Arc::new);
+        let queues = Queues::new(&self.config.queues)?.giving_way_to(&load);
         let server = self.server(&queues)?;
         let recording = Recording::open(self.config, &self.events)?.map(Arc::new);
         let figures = Arc::new(Figures::default());
@@ -94,7 +96,9 @@ impl Run<'_> {
         let beside = Beside { queues: &queues, inline: inline_of, records: records_of, recording: recording_of };
         let running = Mutex::new(None);
         let ran = match &self.config.capture.input {
-            CaptureInput::Interfaces(names) => self.capture_interfaces(names, beside, start, &running, &figures),
+            CaptureInput::Interfaces(names) => {
+                self.capture_interfaces(names, beside, start, &running, (&figures, load))
+            }
             CaptureInput::Files(paths) => self.capture_files(paths, beside, start, &running, &figures),
         };
         // Readers find the end of every queue: that all was published, or that it broke off.
@@ -204,9 +208,10 @@ impl Run<'_> {
         beside: Beside<'_>,
         start: Start<'a>,
         running: &'a Mutex<Option<Running>>,
-        figures: &'a Figures,
+        (figures, load): (&'a Figures, Load),
     ) -> Result<Ran, Failure> {
         let capture = input::interfaces(&self.config.capture, names, &self.stop)
+            .on_level(move |worker, permille| load.report(worker, permille))
             .before_start(move |interfaces| {
                 let inputs = interfaces.iter().map(|one| format!("{}: {}", one.name, one.description)).collect();
                 if let Some(recording) = beside.recording {

@@ -306,6 +306,7 @@ fn queue_status(queue: &Offered, served: &ServedStatus, awaited: usize) -> Queue
         records: counts.records,
         bytes: counts.bytes,
         shed_records: counts.shed_records,
+        overload_records: counts.overload_records,
         shed_bytes: counts.shed_bytes,
         waited_ns: counts.waited_ns,
         awaited,

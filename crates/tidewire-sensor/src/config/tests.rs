@@ -656,6 +656,12 @@ fn outputs_are_completed() {
         (eve.to.as_str(), eve.types.as_slice(), eve.rotate.as_deref()),
         ("eve:/srv/eve.json", &["dns".to_owned()][..], Some("1h"))
     );
+    assert_eq!((records.buffer_bytes, eve.buffer_bytes, eve.priority), (None, None, None));
+    let given =
+        format!("{text}[records]\nbuffer = \"1M\"\n[output.a]\nto = \"json:/srv/a\"\nbuffer = \"64K\"\npriority = 0\n");
+    let given = right(&given).records.expect("outputs");
+    let output = &given.outputs[0];
+    assert_eq!((given.buffer_bytes, output.buffer_bytes, output.priority), (Some(1 << 20), Some(64 << 10), Some(0)));
     // Files are read whole; queues stay where they are wanted.
     let more = format!("[capture]\nfiles = [\"a.pcap\"]\n[queue.q]\n{outputs}[records]\nactive-timeout = \"5m\"\n");
     let config = right(&more);
@@ -684,6 +690,8 @@ fn outputs_that_cannot_be_are_refused() {
         ("to = \"eve:/srv/x\"\nenterprise = 1", "'enterprise' is for IPFIX"),
         ("to = \"ipfix:/srv/x\"\nenterprise = 29305", "reverse elements"),
         ("to = \"ipfix:/srv/x\"\nudp-rate = 1", "'udp-rate' is for UDP"),
+        ("to = \"eve:/srv/x\"\npriority = 8", "'priority' must be a whole number from 0 to 7, got 8"),
+        ("to = \"eve:/srv/x\"\nbuffer = \"1K\"", "'buffer' must be 64 KiB to 1 TiB"),
         ("to = \"eve:/srv/x\"\n[output.b]\nto = \"json:/srv/x\"", "another output has the same place"),
         ("to = \"zeek:/srv\"\n[output.b]\nto = \"json:/srv/conn.log\"", "another output has the same place"),
     ] {

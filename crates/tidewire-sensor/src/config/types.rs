@@ -57,6 +57,9 @@ pub struct RecordsConfig {
     pub cutoff_bytes: Option<u64>,
     /// Of streams that go on, a record of IPFIX and NetFlow is written so often; zero: at their ends only.
     pub active_timeout: Duration,
+    /// Over interfaces, bytes that wait for slow outputs, of all together.
+    #[serde(default)]
+    pub buffer_bytes: Option<u64>,
     /// The outputs, at least one.
     pub outputs: Vec<OutputConfig>,
 }
@@ -72,9 +75,12 @@ pub struct OutputConfig {
     pub types: Vec<String>,
     /// When a file is completed and the next one begun, as `--rotate` has it.
     pub rotate: Option<String>,
-    /// Over interfaces, bytes of lines that wait for a slow disk.
+    /// Over interfaces, bytes that wait for a slow disk or reader.
     #[serde(default)]
     pub buffer_bytes: Option<u64>,
+    /// Who loses first where memory or processors run short: 0 (first) to 7.
+    #[serde(default)]
+    pub priority: Option<u8>,
     /// Bounds of the files that are complete, as `--keep` has them.
     pub keep: Option<String>,
     /// The private enterprise number of our own elements of IPFIX.

@@ -1,5 +1,6 @@
 //! The queues of a configuration.
 
+use tidewire_outputs::Load;
 use tidewire_queue::{Geometry, Hold, Offer, Publisher, QueueSettings, Server};
 
 use super::set::QueueSet;
@@ -75,6 +76,15 @@ impl Queues {
             queues.configured.push(Configured { config: config.clone(), set });
         }
         Ok(queues)
+    }
+
+    /// Has payload shed by its priority where the capture's rings fill.
+    #[must_use]
+    pub fn giving_way_to(mut self, load: &Load) -> Self {
+        for queue in &mut self.configured {
+            queue.set = queue.set.clone().giving_way_to(load);
+        }
+        self
     }
 
     /// Offers every queue at a server.

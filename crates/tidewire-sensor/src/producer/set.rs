@@ -13,7 +13,10 @@ use std::{
 };
 
 use tidewire::{Endpoint, FlowKey};
+use tidewire_outputs::Load;
 use tidewire_queue::{Owners, PRIORITIES, Publisher, Record, records::PacketHeader};
+
+use tidewire_types::is_shed;
 
 use crate::config::Distribution;
 
@@ -36,6 +39,8 @@ pub struct QueueSet {
 #[derive(Debug)]
 pub(super) struct Queue {
     publisher: Publisher,
+    /// The load of the capture, to which it gives way.
+    load: Load,
     /// Streams that were opened in it.
     streams: u64,
     /// Payloads that are put together.
@@ -51,7 +56,7 @@ impl QueueSet {
     pub fn new(publishers: Vec<Publisher>, distribution: Distribution) -> Self {
         let sizes = publishers.iter().map(|publisher| publisher.geometry().record_bytes_max());
         let least = sizes.min().expect("a set has a queue");
-        let queue = |publisher| Mutex::new(Queue { publisher, streams: 0, scratch: Vec::new() });
+        let queue = |publisher| Mutex::new(Queue { publisher, load: Load::default(), streams: 0, scratch: Vec::new() });
         Self {
             queues: Arc::new(publishers.into_iter().map(queue).collect()),
             distribution,
@@ -59,6 +64,13 @@ impl QueueSet {
             hasher: RandomState::new(),
             record_bytes_max: usize::try_from(least).unwrap_or(usize::MAX),
         }
+    }
+
+    /// Has payload shed by its priority where the capture's rings fill.
+    #[must_use]
+    pub fn giving_way_to(self, load: &Load) -> Self {
+        (0..self.queues.len()).for_each(|index| self.queue(index).load = load.clone());
+        self
     }
 
     /// The next queue in turn.
@@ -126,6 +138,9 @@ impl Queue {
     /// Publishes a record that may be shed.
     #[inline]
     pub(super) fn publish(&mut self, owners: &mut Owners, priority: u8, record: &Record, payload: &[u8]) {
+        if is_shed(priority, self.load.most()) {
+            return self.publisher.shed_stream(owners, record, payload);
+        }
         // No record is longer than the set allows. What is shed becomes a gap, for which the owners keep it.
         let published = self.publisher.publish_stream(owners, priority, record, payload);
         debug_assert!(published.is_ok(), "{published:?}");

@@ -7,17 +7,21 @@ use super::{
 
 fn of_queue(queue: &QueueStatus) -> BranchStatus {
     let unit = if queue.unit == "packets" { "packets" } else { "records" };
-    let lost = by_reason([(reasons::SLOW_READERS, queue.shed_records)]);
+    let slow = queue.shed_records.saturating_sub(queue.overload_records);
+    let lost = by_reason([(reasons::SLOW_READERS, slow), (reasons::SHED, queue.overload_records)]);
     let offered = queue.records + queue.shed_records;
     BranchStatus::new(format!("queue.{}", queue.name), unit, [offered, queue.records], lost)
 }
 
 fn of_output(output: &OutputStatus) -> BranchStatus {
-    let failed = output.lost_records.saturating_sub(output.slow_records);
-    let lost = by_reason([(reasons::FAILED, failed), (reasons::SLOW, output.slow_records)]);
-    // Rows of a file that cannot be read without its end count as lost.
-    let delivered = output.written_records.min(output.records.saturating_sub(output.lost_records));
-    BranchStatus::new(format!("output.{}", output.name), "records", [output.records, delivered], lost)
+    let failed = output.lost_records.saturating_sub(output.slow_records + output.shed_records);
+    let lost = by_reason([
+        (reasons::FAILED, failed),
+        (reasons::SLOW, output.slow_records),
+        (reasons::SHED, output.shed_records),
+    ]);
+    let counts = [output.records, output.written_records];
+    BranchStatus::new(format!("output.{}", output.name), "records", counts, lost)
 }
 
 fn of_recording(record: &RecordStatus) -> BranchStatus {

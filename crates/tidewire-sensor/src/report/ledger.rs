@@ -16,7 +16,7 @@ pub mod reasons {
     pub const FAILED: &str = "failed";
     /// An output's disk or reader was slower than its records came.
     pub const SLOW: &str = "slow";
-    /// Packets that a recording had no room for, or could not write.
+    /// Packets that a recording had no room for, or could not write; records that gave way to what has a higher priority.
     pub const SHED: &str = "shed";
     /// Packets beyond a recording's cutoff.
     pub const CUT_OFF: &str = "cut_off";
@@ -50,7 +50,7 @@ pub struct BranchStatus {
     pub offered: u64,
     /// Units that it passed on: published, written, recorded, emitted.
     pub delivered: u64,
-    /// Units that wait in memory.
+    /// Units that wait in memory, or in a file that readers cannot read before it is complete.
     pub waiting: u64,
     /// Losses by reason; reasons without a loss are left out.
     pub lost: BTreeMap<String, u64>,

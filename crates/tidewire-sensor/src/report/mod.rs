@@ -141,6 +141,9 @@ pub struct OutputStatus {
     /// Of the lost ones, records that came faster than the disk, or the reader of a pipe, took them.
     #[serde(default)]
     pub slow_records: u64,
+    /// Of these, records that gave way to what has a higher priority.
+    #[serde(default)]
+    pub shed_records: u64,
     /// Complete files that were removed to keep within bounds.
     #[serde(default)]
     pub removed_files: u64,
@@ -187,10 +190,13 @@ pub struct QueueStatus {
     pub records: u64,
     /// Their payload in bytes.
     pub bytes: u64,
-    /// Records that were shed for slow readers instead of published, and their bytes.
+    /// Records that were shed instead of published: for slow readers, or under load.
     pub shed_records: u64,
     /// Bytes of these.
     pub shed_bytes: u64,
+    /// Of the shed ones, records that gave way to the capture and to what has a higher priority.
+    #[serde(default)]
+    pub overload_records: u64,
     /// Nanoseconds that the producer waited for slow readers.
     pub waited_ns: u64,
     /// Readers that it must have before the input begins; 0 once it has begun.

@@ -30,8 +30,17 @@ impl Emit for Half {
 }
 
 fn output(name: &str, to: String) -> OutputConfig {
-    let (types, rotate, keep, enterprise, udp_rate) = (Vec::new(), None, None, None, None);
-    OutputConfig { name: name.into(), to, types, rotate, buffer_bytes: None, keep, enterprise, udp_rate }
+    OutputConfig {
+        name: name.into(),
+        to,
+        types: Vec::new(),
+        rotate: None,
+        buffer_bytes: None,
+        priority: None,
+        keep: None,
+        enterprise: None,
+        udp_rate: None,
+    }
 }
 
 /// A capture with all branches, one output of which cannot be written.
@@ -48,6 +57,7 @@ fn run(workers: usize, filter: Option<&str>, folder: &Path) -> CaptureStatus {
     rig.config.records = Some(RecordsConfig {
         cutoff_bytes: None,
         active_timeout: Duration::from_secs(60),
+        buffer_bytes: None,
         outputs: vec![
             output("eve", format!("eve:{}", at("eve.json"))),
             output("zeek", format!("zeek:{}", at("zeek"))),

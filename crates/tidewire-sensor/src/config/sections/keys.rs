@@ -29,4 +29,4 @@ pub const RECORD: &[&str] = &[
     "trigger-events",
 ];
 /// The keys of `[records]`.
-pub const RECORDS: &[&str] = &["cutoff", "active-timeout"];
+pub const RECORDS: &[&str] = &["cutoff", "active-timeout", "buffer"];

@@ -15,10 +15,12 @@ use super::{common::Sections, keys::RECORDS};
 use crate::config::types::{OutputConfig, RecordsConfig};
 
 /// The keys of an output.
-pub const OUTPUT: &[&str] = &["to", "types", "rotate", "keep", "buffer", "enterprise", "udp-rate"];
+pub const OUTPUT: &[&str] = &["to", "types", "rotate", "keep", "buffer", "priority", "enterprise", "udp-rate"];
 
 /// Most outputs of a sensor: each record passes all of them.
 const OUTPUTS_MAX: usize = 16;
+/// Least bytes of a buffer: a few records of any format.
+const BUFFER_BYTES_MIN: u64 = 64 << 10;
 const EXAMPLE: &str = "\"eve:/var/log/tidewire/eve.json\"";
 
 /// `[records]`
@@ -26,6 +28,7 @@ const EXAMPLE: &str = "\"eve:/var/log/tidewire/eve.json\"";
 pub struct Records {
     pub cutoff: Option<u64>,
     pub active_timeout: Option<Duration>,
+    pub buffer: Option<u64>,
 }
 
 /// `[output.NAME]`
@@ -37,6 +40,7 @@ pub struct Output {
     pub rotate: Option<(String, Range<usize>)>,
     pub keep: Option<(String, Range<usize>)>,
     pub buffer: Option<u64>,
+    pub priority: Option<u8>,
     pub enterprise: Option<(u32, Range<usize>)>,
     pub udp_rate: Option<(u32, Range<usize>)>,
 }
@@ -48,6 +52,7 @@ impl Sections<'_, '_> {
         let Some(table) = self.document.table(value, "records", "write [records]") else { return records };
         self.keys("records", table, RECORDS, |this, key, value| match key {
             "cutoff" => records.cutoff = this.document.size(key, value, 0, u64::MAX),
+            "buffer" => records.buffer = this.document.size(key, value, BUFFER_BYTES_MIN, 1 << 40),
             _ => records.active_timeout = this.time(key, value, Duration::ZERO),
         });
         records
@@ -69,7 +74,8 @@ impl Sections<'_, '_> {
                 let bounds = this.document.string(key, value, "\"size=10G,age=30d\"");
                 output.keep = bounds.map(|bounds| (bounds, value.span()));
             }
-            "buffer" => output.buffer = this.document.size(key, value, 64 << 10, 1 << 40),
+            "buffer" => output.buffer = this.document.size(key, value, BUFFER_BYTES_MIN, 1 << 40),
+            "priority" => output.priority = this.priority(key, value),
             "enterprise" => {
                 let number = this.document.whole(key, value, 1, u32::MAX.into());
                 output.enterprise = number.map(|number| (number as u32, value.span()));
@@ -141,8 +147,8 @@ impl Sections<'_, '_> {
         is_live: bool,
     ) -> Option<RecordsConfig> {
         if outputs.is_empty() {
-            if let Some(place) = self.places.get("records.cutoff").or_else(|| self.places.get("records.active-timeout"))
-            {
+            let mut places = RECORDS.iter().filter_map(|key| self.places.get(&format!("records.{key}")));
+            if let Some(place) = places.next() {
                 let place = place.clone();
                 self.document.warn(Some(&place), "[records] has no effect without an output", "write [output.NAME]");
             }
@@ -220,6 +226,7 @@ impl Sections<'_, '_> {
                 types: output.types.into_iter().map(|(name, _)| name).collect(),
                 rotate: output.rotate.map(|(limits, _)| limits),
                 buffer_bytes: output.buffer,
+                priority: output.priority,
                 keep: output.keep.map(|(bounds, _)| bounds),
                 enterprise: output.enterprise.map(|(number, _)| number),
                 udp_rate: output.udp_rate.map(|(rate, _)| rate),
@@ -230,6 +237,7 @@ impl Sections<'_, '_> {
         Some(RecordsConfig {
             cutoff_bytes: cutoff.filter(|bytes| *bytes != u64::MAX),
             active_timeout: records.active_timeout.unwrap_or(ACTIVE_TIMEOUT),
+            buffer_bytes: records.buffer,
             outputs: completed,
         })
     }
