@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::Value;
-use tidewire_testing::{InTime as _, skip, wait_until};
+use tidewire_testing::{InTime as _, StallingDisk, skip, wait_until};
 
 use crate::rig::{Sensor, TIDEWIRE, cannot_capture};
 
@@ -290,5 +290,63 @@ fn what_is_slow_loses_alone() {
     let _ = reader.kill();
     let _ = reader.wait();
     drop(stalled);
+    sensor.end();
+}
+
+/// A disk that stalls under each format costs the records of its outputs alone, each of them counted.
+#[test]
+fn a_disk_that_stalls_under_any_format_costs_nothing_else() {
+    if let Some(reason) = cannot_capture() {
+        return skip(&reason);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(mut disk) = StallingDisk::mount(folder.path(), 64 << 20) else {
+        return skip("a disk that stalls needs root and a loop device");
+    };
+    let (listener, capture) = captured();
+    let mut tables = format!(
+        "{capture}[queue.streams]\n[record]\ndirectory = \"{0}/archive\"\n[output.whole]\nto = \"json:{0}/whole.json\"\n",
+        folder.path().display()
+    );
+    let known = Command::new(TIDEWIRE).args(["flows", "--help"]).run_in_time().expect("a help");
+    let known = String::from_utf8(known.stdout).expect("text");
+    let mut stalling = vec![("eve", "eve.json"), ("csv", "flows.csv"), ("zeek", "zeek"), ("ipfix", "flows.ipfix")];
+    let columns = [("sqlite", "flows.db"), ("parquet", "parquet"), ("arrow", "flows.arrow")];
+    stalling.extend(columns.into_iter().filter(|(format, _)| known.contains(format)));
+    for (format, name) in &stalling {
+        let to = disk.path().join(name);
+        // Files of columns reach the disk when they are complete.
+        tables +=
+            &format!("[output.{format}]\nto = \"{format}:{}\"\nbuffer = \"64K\"\nrotate = \"1s\"\n", to.display());
+    }
+    let sensor = Sensor::start(&tables, &[]);
+    sensor.until("it runs", |status| status["state"] == "running" && output(status, "whole").is_object());
+    (0..5).for_each(|_| talk(&listener, 100));
+    sensor.until("records are written", |status| output(status, "eve")["written_records"].as_u64() > Some(0));
+    disk.freeze();
+    let status = sensor.until("records of each are lost", |status| {
+        (0..50).for_each(|_| talk(&listener, 100));
+        stalling.iter().all(|(format, _)| output(status, format)["slow_records"].as_u64() > Some(0))
+    });
+    let branch = |status: &Value, name: &str| {
+        let branches = status["capture"]["ledger"]["branches"].as_array().expect("branches");
+        branches.iter().find(|branch| branch["name"] == name).expect("a branch").clone()
+    };
+    assert_eq!(status["capture"]["dropped"], 0, "{status}");
+    for whole in ["output.whole", "record", "queue.streams"] {
+        assert_eq!(branch(&status, whole)["lost"], serde_json::json!({}), "{status}");
+    }
+    disk.thaw();
+    let status = sensor.until("each record has a fate", |status| {
+        stalling.iter().all(|(format, _)| branch(status, &format!("output.{format}"))["waiting"] == 0)
+    });
+    for (format, _) in &stalling {
+        let branch = branch(&status, &format!("output.{format}"));
+        let slow = branch["lost"]["slow"].as_u64();
+        assert_eq!(branch["lost"], serde_json::json!({ "slow": slow }), "{branch}");
+        let sum = branch["delivered"].as_u64().zip(slow).map(|(delivered, slow)| delivered + slow);
+        assert_eq!(branch["offered"].as_u64(), sum, "{branch}");
+    }
+    assert_eq!(output(&status, "whole")["lost_records"], 0, "{status}");
     sensor.end();
 }

@@ -5,4 +5,5 @@ mod files;
 mod inline;
 mod ledger;
 mod packets;
+mod priorities;
 mod rig;
