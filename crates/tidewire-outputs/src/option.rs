@@ -28,8 +28,7 @@ impl OutputOption {
             Self::Enterprise => "IPFIX",
             Self::ActiveTimeout => "IPFIX and NetFlow",
             Self::UdpRate => "UDP",
-            Self::Rotate => "files",
-            Self::Keep => "files, except those of Parquet",
+            Self::Rotate | Self::Keep => "files",
         }
     }
 
@@ -41,9 +40,7 @@ impl OutputOption {
             Self::Enterprise => target.format.is_ipfix(),
             Self::ActiveTimeout => target.format.is_messages(),
             Self::UdpRate => matches!(target.place, OutputDestination::Udp(_)),
-            Self::Rotate => matches!(target.place, OutputDestination::Path(_)),
-            // Parquet's folders of hours are a data set, which its owner prunes by hours.
-            Self::Keep => Self::Rotate.applies_to(target) && target.format != Format::Parquet,
+            Self::Rotate | Self::Keep => matches!(target.place, OutputDestination::Path(_)),
         }
     }
 }
@@ -59,7 +56,7 @@ mod tests {
             ("eve:eve.json", &[EveTypes, Rotate, Keep][..]),
             ("eve:-", &[EveTypes]),
             ("json:flows.json", &[Rotate, Keep]),
-            ("parquet:flows", &[Rotate]),
+            ("parquet:flows", &[Rotate, Keep]),
             ("ipfix:flows.ipfix", &[Enterprise, ActiveTimeout, Rotate, Keep]),
             ("ipfix-uniflow:tcp://192.0.2.1", &[Enterprise, ActiveTimeout]),
             ("netflow9:udp://192.0.2.1", &[ActiveTimeout, UdpRate]),

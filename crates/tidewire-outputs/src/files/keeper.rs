@@ -1,7 +1,8 @@
 //! Removes complete files of an output, so that they keep within their bounds: the oldest first.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
+    io,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -28,10 +29,13 @@ const LOOK: Duration = Duration::from_secs(60);
 ///
 /// Only files are removed that have a name as this output gives it, with the time of their beginning and a number, that are regular
 /// files, and that belong to this process's user. Links, directories, files of other users and of other names stay, and so do
-/// files without their number, which are still written.
+/// files without their number, which are still written. Folders of dates and hours go with their last file.
 pub struct Keeper {
     folder: Arc<Folder>,
     names: Vec<Numbered>,
+    /// Tables with a folder in this one, in which files are by date and hour; and those folders which files are written to.
+    tables: Vec<(String, Numbered)>,
+    in_use: Mutex<Vec<HourFolder>>,
     keep: Keep,
     /// When it began, by a clock that no one sets and by the wall clock.
     begun: (Instant, u64),
@@ -49,6 +53,8 @@ impl Keeper {
             Arc::new(Self {
                 folder: Arc::clone(folder),
                 names: names.iter().map(Numbered::of).collect(),
+                tables: Vec::new(),
+                in_use: Mutex::default(),
                 keep: settings.keep,
                 begun: (Instant::now(), wall_ns()),
                 looked: Mutex::default(),
@@ -57,6 +63,21 @@ impl Keeper {
                 notify: settings.notify.clone(),
             })
         })
+    }
+
+    /// The bounds of files by date and hour, each table's together with the others'; `None`: they have none.
+    #[cfg(feature = "parquet")]
+    pub fn of_hours(folder: Arc<Folder>, tables: Vec<(String, OsString)>, settings: &Settings) -> Option<Arc<Self>> {
+        let mut keeper = Self::new(&folder, Vec::new(), settings)?;
+        let numbered = |(table, name): (String, OsString)| (table, Numbered::of(&name));
+        Arc::get_mut(&mut keeper)?.tables = tables.into_iter().map(numbered).collect();
+        Some(keeper)
+    }
+
+    /// Keeps folders although no file is in them.
+    #[cfg(feature = "parquet")]
+    pub fn use_folders(&self, folders: Vec<HourFolder>) {
+        *lock(&self.in_use) = folders;
     }
 
     /// Files that were removed, and their bytes.
@@ -76,18 +97,18 @@ impl Keeper {
     pub fn retain(&self) {
         let mut looked = lock(&self.looked);
         looked.0 = Some(Instant::now());
-        let mut files = match self.folder.own_files(|name| self.names.iter().any(|numbered| numbered.has(name))) {
+        let mut files = match self.files() {
             Ok(files) => files,
             Err(error) => return self.report(&mut looked.1, &format!("old files cannot be listed: {error}")),
         };
-        files.sort_by(|one, other| (one.modified_ns, &one.name).cmp(&(other.modified_ns, &other.name)));
+        files.sort_by(|(_, one), (_, other)| (one.modified_ns, &one.name).cmp(&(other.modified_ns, &other.name)));
         let mut left = files.len() as u64;
-        let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
-        for file in files {
+        let mut bytes: u64 = files.iter().map(|(_, file)| file.bytes).sum();
+        for (hour, file) in files {
             if !self.is_beyond(&file, left, bytes) {
                 continue;
             }
-            if let Err(error) = self.folder.remove(&file.name) {
+            if let Err(error) = self.remove(hour.as_ref(), &file.name) {
                 let name = file.name.to_string_lossy();
                 return self.report(&mut looked.1, &format!("{} cannot be removed: {error}", legible(&name)));
             }
@@ -96,6 +117,39 @@ impl Keeper {
             self.removed_bytes.fetch_add(file.bytes, Ordering::Relaxed);
         }
         looked.1 = false;
+    }
+
+    /// The files, each with its folder where there are several.
+    fn files(&self) -> io::Result<Vec<(Option<HourFolder>, OwnFile)>> {
+        let own = self.folder.own_files(|name| self.names.iter().any(|numbered| numbered.has(name)))?;
+        let mut all: Vec<_> = own.into_iter().map(|file| (None, file)).collect();
+        for (table, numbered) in &self.tables {
+            let Some(of_table) = self.folder.inner(table)? else { continue };
+            for date in of_table.own_folders(|name| has_form(name, "date=0000-00-00"))? {
+                let Some(of_date) = of_table.inner(&date)? else { continue };
+                for hour in of_date.own_folders(|name| has_form(name, "hour=00"))? {
+                    let Some(of_hour) = of_date.inner(&hour)? else { continue };
+                    let files = of_hour.own_files(|name| numbered.has(name))?.into_iter();
+                    all.extend(files.map(|file| (Some([table.clone(), date.clone(), hour.clone()]), file)));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Removes a file, and folders of hours and dates that are empty then.
+    fn remove(&self, hour: Option<&HourFolder>, name: &OsStr) -> io::Result<()> {
+        let Some(folders) = hour else { return self.folder.remove(name) };
+        let gone = || io::Error::from(io::ErrorKind::NotFound);
+        let [table, date, hour] = folders;
+        let of_table = self.folder.inner(table)?.ok_or_else(gone)?;
+        let of_date = of_table.inner(date)?.ok_or_else(gone)?;
+        of_date.inner(hour)?.ok_or_else(gone)?.remove(name)?;
+        // One that is not empty stays.
+        if !lock(&self.in_use).contains(folders) && of_date.remove_empty(hour).is_ok() {
+            let _ = of_table.remove_empty(date);
+        }
+        Ok(())
     }
 
     fn is_beyond(&self, file: &OwnFile, files: u64, bytes: u64) -> bool {
@@ -119,6 +173,15 @@ impl Keeper {
             (self.notify)(format_args!("keeping files within bounds: {what}"));
         }
     }
+}
+
+/// The folders of a table, a date and an hour, one in the other.
+pub type HourFolder = [String; 3];
+
+/// Whether a name is like another one, with other digits.
+fn has_form(name: &str, form: &str) -> bool {
+    let is_like = |(found, like): (u8, u8)| if like == b'0' { found.is_ascii_digit() } else { found == like };
+    name.len() == form.len() && name.bytes().zip(form.bytes()).all(is_like)
 }
 
 #[cfg(test)]

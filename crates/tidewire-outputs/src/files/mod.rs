@@ -21,6 +21,8 @@ use tidewire::legible::legible;
 use tidewire_exports::zeek::{self, Log};
 use tidewire_types::counted;
 
+#[cfg(feature = "parquet")]
+pub use self::keeper::HourFolder;
 pub use self::{accounts::Accounts, keeper::Keeper, line_files::LineFiles};
 use crate::{
     error::{Notify, OutputError},

@@ -74,6 +74,18 @@ impl Folder {
         Ok(Self { handle, token: self.token.clone() })
     }
 
+    /// Opens a directory in this one; `None`: it does not exist.
+    ///
+    /// # Errors
+    /// The system's error; a link is refused.
+    pub fn inner(&self, name: impl AsRef<OsStr>) -> io::Result<Option<Self>> {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY | OFlags::NOFOLLOW;
+        match openat(&self.handle, name.as_ref(), flags, Mode::empty()) {
+            Err(Errno::NOENT) => Ok(None),
+            handle => Ok(Some(Self { handle: handle?, token: self.token.clone() })),
+        }
+    }
+
     /// Opens a directory in this one, which is created where it does not exist.
     ///
     /// # Errors

@@ -51,6 +51,27 @@ impl Folder {
         Ok(found)
     }
 
+    /// The names of directories of this process's user that are wanted. Links are not followed.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn own_folders(&self, is_wanted: impl Fn(&str) -> bool) -> io::Result<Vec<String>> {
+        let own = geteuid().as_raw();
+        let mut found = Vec::new();
+        for entry in Dir::read_from(&self.handle)? {
+            let entry = entry?;
+            let Some(name) = entry.file_name().to_str().ok().filter(|name| is_wanted(name)) else { continue };
+            let stat = match statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => continue,
+                stat => stat?,
+            };
+            if FileType::from_raw_mode(stat.st_mode) == FileType::Directory && stat.st_uid == own {
+                found.push(name.to_owned());
+            }
+        }
+        Ok(found)
+    }
+
     /// Bytes that are free on the file system; `None`: unknown.
     pub fn free_bytes(&self) -> Option<u64> {
         let found = fstatvfs(&self.handle).ok()?;

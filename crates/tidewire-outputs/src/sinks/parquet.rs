@@ -9,7 +9,13 @@ use tidewire_exports::{
 };
 
 use super::row_writer::{self, RowWriter};
-use crate::{error::OutputError, files::Files, place::folder::Folder, rotate::Rotate, settings::Settings};
+use crate::{
+    error::OutputError,
+    files::{Files, HourFolder, Keeper},
+    place::folder::Folder,
+    rotate::Rotate,
+    settings::Settings,
+};
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 
@@ -25,7 +31,8 @@ const INDEX_SHARE: u64 = 8;
 
 /// The folder.
 pub struct ParquetFolder {
-    root: Folder,
+    root: Arc<Folder>,
+    keeper: Option<Arc<Keeper>>,
     shown: String,
     settings: Settings,
     /// Metadata of each file.
@@ -59,8 +66,11 @@ impl ParquetFolder {
         let shown = legible(&path.to_string_lossy()).into_owned();
         let opened = Folder::open_or_make(path);
         let root = opened.map_err(|error| OutputError::Write(format!("{shown}: cannot be written to: {error}")))?;
+        let root = Arc::new(root);
+        let name = |table: &Table| (table.name.to_owned(), file_name(table).into());
+        let keeper = Keeper::of_hours(Arc::clone(&root), settings.tables.iter().map(name).collect(), settings);
         let (settings, facts) = (settings.clone(), row_writer::facts(settings));
-        Ok(Self { root, shown, settings, facts, parts: Vec::new(), stored_rows: 0, failure: None })
+        Ok(Self { root, keeper, shown, settings, facts, parts: Vec::new(), stored_rows: 0, failure: None })
     }
 
     fn part(&mut self, table: &'static Table, hour: u64, now_ns: u64) -> Result<usize, OutputError> {
@@ -83,7 +93,7 @@ impl ParquetFolder {
         let folder = folder.map_err(|error| OutputError::Write(format!("{shown}: cannot be written: {error}")))?;
         let batch = Batch::new(table, &self.facts).within(self.settings.rows_bytes / BATCH_SHARE);
         let encoder = Parquet::new(table, &batch).map_err(|error| OutputError::Write(format!("{shown}: {error}")))?;
-        let files = Files::of_parts(&Arc::new(folder), shown, format!("{}.parquet", table.name), &self.settings);
+        let files = Files::of_parts(&Arc::new(folder), shown, file_name(table), &self.settings);
         let opened_ns = now_ns;
         let (bytes, waiting_bytes, passed_rows, held_bytes) = (0, 0, 0, 0);
         self.parts.push(Part {
@@ -98,10 +108,17 @@ impl ParquetFolder {
             passed_rows,
             held_bytes,
         });
+        self.use_folders();
         Ok(self.parts.len() - 1)
     }
 
-    fn folder_of(&self, [table, date, hour]: &[String; 3]) -> io::Result<Folder> {
+    fn use_folders(&self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.use_folders(self.parts.iter().map(|part| folders(part.table, part.hour)).collect());
+        }
+    }
+
+    fn folder_of(&self, [table, date, hour]: &HourFolder) -> io::Result<Folder> {
         self.root.enter(table)?.enter(date)?.enter(hour)
     }
 
@@ -121,7 +138,12 @@ impl ParquetFolder {
     }
 
     fn complete(&mut self, index: usize, now_ns: u64) -> Result<(), OutputError> {
-        self.stored_rows += self.parts.remove(index).complete(now_ns)?;
+        let completed = self.parts.remove(index).complete(now_ns);
+        self.use_folders();
+        self.stored_rows += completed?;
+        if let Some(keeper) = &self.keeper {
+            keeper.retain();
+        }
         Ok(())
     }
 
@@ -186,8 +208,13 @@ impl Part {
     }
 }
 
+/// The name of a table's files, before their time and number.
+fn file_name(table: &Table) -> String {
+    format!("{}.parquet", table.name)
+}
+
 /// The folders of an hour, as readers of Hive's partitions expect them.
-fn folders(table: &Table, hour: u64) -> [String; 3] {
+fn folders(table: &Table, hour: u64) -> HourFolder {
     let moment = jiff::Timestamp::from_second((hour * 3600) as i64).unwrap_or_default();
     [table.name.into(), moment.strftime("date=%Y-%m-%d").to_string(), moment.strftime("hour=%H").to_string()]
 }
@@ -201,6 +228,9 @@ impl RowWriter for ParquetFolder {
     }
 
     fn flush(&mut self, now_ns: u64) {
+        if let Some(keeper) = &self.keeper {
+            keeper.look();
+        }
         // An hour that is over, or a file that is old enough, is completed without another record.
         let rotate = Rotate { ns: self.settings.rotate.ns.or(Some(HOUR_NS)), ..self.settings.rotate };
         while let Some(index) = self.parts.iter().position(|part| part.is_due(rotate, now_ns)) {
@@ -227,7 +257,80 @@ impl RowWriter for ParquetFolder {
         [self.stored_rows + open, self.stored_rows]
     }
 
+    fn removed(&self) -> (u64, u64) {
+        self.keeper.as_ref().map_or((0, 0), |keeper| keeper.removed())
+    }
+
     fn has_failed(&self) -> bool {
         self.failure.is_some() || self.parts.iter().any(|part| part.files.has_failed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tidewire_exports::{EventRecord, table};
+
+    use super::*;
+
+    const START_NS: u64 = 1_795_329_000 * 1_000_000_000;
+
+    fn folder(path: &Path, keep: &str) -> ParquetFolder {
+        const TABLES: &[Table] = &[table::EVENTS];
+        let settings = Settings { tables: TABLES, keep: keep.parse().unwrap(), ..Settings::default() };
+        ParquetFolder::open(path, &settings).unwrap()
+    }
+
+    /// Writes a file of each hour.
+    fn write(parquet: &mut ParquetFolder, hours: u64) {
+        for hour in 0..hours {
+            let last_ns = START_NS + hour * HOUR_NS;
+            let event = EventRecord { last_ns, ..EventRecord::default() };
+            parquet.row(&Row::Event(&event), last_ns);
+            parquet.flush(last_ns + HOUR_NS);
+        }
+    }
+
+    fn hours(path: &Path) -> Vec<String> {
+        let names = |path: &Path| -> Vec<String> {
+            let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            entries.collect()
+        };
+        let dates = names(&path.join("events")).into_iter();
+        let of_date = |date: String| {
+            let hours = names(&path.join("events").join(&date));
+            hours.into_iter().map(move |hour| format!("{date}/{hour}"))
+        };
+        let mut all: Vec<String> = dates.flat_map(of_date).collect();
+        all.sort();
+        all
+    }
+
+    /// The oldest files go with the folders of their hours; foreign names, links and folders stay.
+    #[test]
+    fn the_newest_hours_within_bounds_are_kept() {
+        let place = tempfile::tempdir().unwrap();
+        let date = place.path().join("events/date=2026-11-22");
+        fs::create_dir_all(date.join("hour=06")).unwrap();
+        fs::write(date.join("hour=06/mine.parquet"), "precious").unwrap();
+        std::os::unix::fs::symlink("/etc", date.join("hour=05")).unwrap();
+        let mut parquet = folder(place.path(), "files=3");
+        write(&mut parquet, 20);
+        assert!(parquet.failure.is_none() && parquet.written_rows() == [20, 20]);
+        assert_eq!(parquet.removed().0, 17);
+        let (first, last) = ("date=2026-11-22/hour=0", "date=2026-11-23/hour=0");
+        let kept = [format!("{last}0"), format!("{last}1"), "date=2026-11-22/hour=23".into()];
+        let mut expected = [&[format!("{first}5"), format!("{first}6")][..], &kept].concat();
+        expected.sort();
+        assert_eq!(hours(place.path()), expected);
+        assert!(date.join("hour=06/mine.parquet").exists());
+        // An hour whose file is written stays when the file before it in that hour goes.
+        let mut parquet = folder(place.path(), "free=8000000T");
+        write(&mut parquet, 1);
+        parquet.row(&Row::Event(&EventRecord { last_ns: START_NS, ..EventRecord::default() }), START_NS);
+        parquet.finish(START_NS, true).unwrap();
+        assert_eq!((parquet.written_rows(), parquet.removed().0), ([2, 2], 5));
+        assert_eq!(hours(place.path()), [format!("{first}5"), format!("{first}6")]);
     }
 }

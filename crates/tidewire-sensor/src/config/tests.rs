@@ -686,7 +686,7 @@ fn outputs_that_cannot_be_are_refused() {
         ("to = \"eve:/srv/x\"\nrotate = \"1ms\"", "at least a second"),
         ("to = \"ipfix:udp://192.0.2.1\"\nrotate = \"1h\"", "'rotate' is for files"),
         ("to = \"eve:/srv/x\"\nkeep = \"10G\"", "as in size=10G,age=30d,free=5G,files=100"),
-        ("to = \"ipfix:udp://192.0.2.1\"\nkeep = \"files=3\"", "'keep' is for files, except those of Parquet"),
+        ("to = \"ipfix:udp://192.0.2.1\"\nkeep = \"files=3\"", "'keep' is for files"),
         ("to = \"eve:/srv/x\"\nenterprise = 1", "'enterprise' is for IPFIX"),
         ("to = \"ipfix:/srv/x\"\nenterprise = 29305", "reverse elements"),
         ("to = \"ipfix:/srv/x\"\nudp-rate = 1", "'udp-rate' is for UDP"),

@@ -8,7 +8,7 @@ use std::{
 use tidewire_config::{Entry, Value, nearest, quoted};
 
 use tidewire_exports::{eve, ipfix};
-use tidewire_outputs::{ACTIVE_TIMEOUT, Keep, OutputDestination, OutputOption, Rotate, Target, place::overlap};
+use tidewire_outputs::{ACTIVE_TIMEOUT, Format, Keep, OutputDestination, OutputOption, Rotate, Target, place::overlap};
 use tidewire_protocols::CUTOFF_BYTES;
 
 use super::{common::Sections, keys::RECORDS};
@@ -197,8 +197,8 @@ impl Sections<'_, '_> {
                     Ok(_) if !OutputOption::Keep.applies_to(&target) => {
                         self.lacks_option(span, "keep", OutputOption::Keep);
                     }
-                    // Over interfaces files are rotated in any case.
-                    Ok(_) if output.rotate.is_none() && !is_live => {
+                    // Over interfaces files are rotated in any case, and Parquet has one for each hour.
+                    Ok(_) if output.rotate.is_none() && !is_live && target.format != Format::Parquet => {
                         let what = "'keep' is for outputs of several files";
                         self.document.wrong(span, what, "write rotate = \"100M\" as well");
                     }
