@@ -7,6 +7,7 @@ mod latency;
 mod parallel;
 mod readers;
 mod streams;
+mod together;
 mod transport;
 
 use super::settings::Settings;
@@ -21,6 +22,7 @@ pub(super) const ROWS: &[(&str, Row)] = &[
     ("latency", latency::run),
     ("readers", readers::run),
     ("capture", capture::run),
+    ("together", together::run),
     ("defrag-valid", defrag::valid),
     ("defrag-invalid", defrag::invalid),
     ("reassembly-normal", streams::normal),
