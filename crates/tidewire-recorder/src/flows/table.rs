@@ -173,6 +173,7 @@ impl Flows {
             self.conversations.insert(conversation, slot);
         }
         self.slots.insert(key, slot);
+        self.cache.make_room(self.lanes.len());
         self.cache.set(keyed, slot);
         if let Some(place) = self.lanes.get_mut(slot as usize) {
             *place = Some(lane);
