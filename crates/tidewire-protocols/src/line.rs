@@ -113,21 +113,41 @@ pub(crate) fn take_first<'a>(bytes: &mut &'a [u8], ends: u64) -> Option<&'a [u8]
 /// [`near_ends`] of the bytes.
 #[inline(always)]
 pub(crate) fn take_short(bytes: &mut &[u8], ends: u64, line_bytes: u32) -> u32 {
+    let ends = short_ends(ends, line_bytes);
+    if ends == 0 {
+        return 0;
+    }
+    *bytes = bytes.get(behind_last(ends)..).unwrap_or_default();
+    work::add(1);
+    marked(ends)
+}
+
+/// The ends of lines of fewer than so many bytes, before any longer line.
+#[inline(always)]
+pub(crate) fn short_ends(ends: u64, line_bytes: u32) -> u64 {
     // Where there is none, it is the number of bits.
     let first = ends.trailing_zeros() / 8;
     if first + 1 >= line_bytes {
         return 0;
     }
     // Ends that are so near to the first one are near to each other.
-    let ends = match u64::MAX.checked_shl(8 * (first + line_bytes)) {
+    match u64::MAX.checked_shl(8 * (first + line_bytes)) {
         Some(above) => ends & !above,
         None => ends,
-    };
-    let last = u64::BITS / 8 - 1 - ends.leading_zeros() / 8;
-    *bytes = bytes.get(last as usize + 1..).unwrap_or_default();
-    work::add(1);
+    }
+}
+
+/// Bytes up to the last one that is marked, and that one.
+#[inline(always)]
+pub(crate) fn behind_last(marks: u64) -> usize {
+    (u64::BITS / 8 - marks.leading_zeros() / 8) as usize
+}
+
+/// How many bytes are marked.
+#[inline(always)]
+pub(crate) fn marked(marks: u64) -> u32 {
     // Adds up the bits, of which each is in a byte of its own.
-    ((ends >> 7).wrapping_mul(0x0101_0101_0101_0101) >> 56) as u32
+    ((marks >> 7).wrapping_mul(0x0101_0101_0101_0101) >> 56) as u32
 }
 
 /// Bytes of a line that is longer than a word, or among the last few bytes.
@@ -147,10 +167,16 @@ fn end_beyond(bytes: &[u8]) -> Option<usize> {
 const WORD_BYTES: usize = size_of::<u64>();
 
 /// The top bit of each byte that is a line feed.
-#[inline]
-fn line_feeds(word: u64) -> u64 {
+#[inline(always)]
+pub(crate) fn line_feeds(word: u64) -> u64 {
+    equal_bytes(word, b'\n')
+}
+
+/// The top bit of each byte that is this one, an ASCII character.
+#[inline(always)]
+pub(crate) fn equal_bytes(word: u64, byte: u8) -> u64 {
     const LOW_BITS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-    let differ = word ^ 0x0a0a_0a0a_0a0a_0a0a;
+    let differ = word ^ (0x0101_0101_0101_0101 * byte as u64);
     !(((differ & LOW_BITS) + LOW_BITS) | differ | LOW_BITS)
 }
 
@@ -161,13 +187,20 @@ pub(crate) fn is_empty_line(rest: &[u8]) -> bool {
 }
 
 /// Bytes behind the blanks that they begin with, up to the end of the line.
-#[inline]
+#[inline(always)]
 pub(crate) fn past_blanks(rest: &[u8]) -> &[u8] {
-    let is_blank = |byte: &u8| byte.is_ascii_whitespace() && *byte != b'\n';
-    if !rest.first().is_some_and(is_blank) {
-        return rest;
+    match rest {
+        // One of them is the usual number.
+        [b' ', b'!'..=0xff, ..] => &rest[1..],
+        [0..=b' ', ..] => past_several(rest),
+        _ => rest,
     }
-    let blanks = rest.iter().take_while(|byte| is_blank(byte)).count();
+}
+
+#[inline(never)]
+fn past_several(rest: &[u8]) -> &[u8] {
+    let is_blank = |byte: &&u8| byte.is_ascii_whitespace() && **byte != b'\n';
+    let blanks = rest.iter().take_while(is_blank).count();
     work::add(blanks);
     &rest[blanks..]
 }
@@ -181,9 +214,15 @@ pub(crate) fn first_word(bytes: &[u8]) -> Option<u32> {
 /// Four letters in one number, of either case.
 #[inline]
 pub(crate) const fn word(letters: &[u8; 4]) -> u32 {
+    word_of(u32::from_le_bytes(*letters))
+}
+
+/// The same of the letters in a number, the first one in its lowest byte.
+#[inline]
+pub(crate) const fn word_of(letters: u32) -> u32 {
     /// Turns letters to lower case; other bytes may become equal to ones that differ from them in this bit.
     const LOWER_CASE: u32 = 0x2020_2020;
-    u32::from_le_bytes(*letters) | LOWER_CASE
+    letters | LOWER_CASE
 }
 
 /// The first four bytes of words, in letters of any case: a look at a line's beginning excludes most of them at once.

@@ -6,7 +6,32 @@ use tidewire_core::Direction::{ClientToServer, ServerToClient};
 use crate::testing::{Sent, transactions};
 
 /// Commands of SMTP, LMTP and FTP, and bytes of mails.
-const CLIENT_LINES: [&str; 26] = [
+const CLIENT_LINES: [&str; 51] = [
+    "RSET\r\n",
+    "NOOP\n",
+    "EHLO\n",
+    "EHLO  \n",
+    "EHLO b\n",
+    "HELO cd\n",
+    "EHLO \t\n",
+    "BDAT 1\na",
+    "BDAT 9\n",
+    "BDAT x\n",
+    "BDAT\n",
+    "BDAT +5\nabcde",
+    "BDAT \t2\nab",
+    "BDAT 2x\n",
+    "BDAT 99999999999999999999\n",
+    "BDAT 1\tLAST\n",
+    "BDAT 0 LASTS\n",
+    "BDAT 2 LAST\nab",
+    "RCPT\n",
+    "MAIL\n",
+    "STARTTLS \n",
+    "STARTTLX\n",
+    "DATA\na\n.\n",
+    "DATA\n.\n",
+    "AUTH\n",
     "EHLO a\r\n",
     "helo b \n",
     "LHLO c\n",
@@ -34,7 +59,11 @@ const CLIENT_LINES: [&str; 26] = [
     "\n\n\n\n\n\n\n\n\n\n\n\n",
     "DATA",
 ];
-const SERVER_LINES: [&str; 12] = [
+const SERVER_LINES: [&str; 16] = [
+    "250\r\n",
+    "22\n0\n",
+    "234\n",
+    "a\n25",
     "220 mx\r\n",
     "220-mx\n",
     "250 a\r\n",
@@ -48,7 +77,21 @@ const SERVER_LINES: [&str; 12] = [
     "25\n",
     "2500\n",
 ];
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 34] = [
+    " b\n",
+    "  \n",
+    " ,\n",
+    " +\n",
+    "a\n",
+    "ab\n",
+    "\tb\n",
+    "a:b\r\n",
+    "host:\r\n",
+    " 3\n",
+    " ,3\n",
+    "hos\n",
+    "host\n",
+    "\x0b\n",
     "Host: a\r\n",
     "host:\n",
     "Host : b\n",

@@ -1,7 +1,7 @@
 //! Fields of a head: those that say how the body behind it ends, and which of the others say anything new.
 
 use crate::{
-    line::{Beginnings, first_word, word},
+    line::{Beginnings, behind_last, equal_bytes, first_word, marked, short_ends, word},
     text::{long_text, text, trimmed},
     work,
 };
@@ -40,16 +40,94 @@ impl Framing {
             Some(b' ' | b'\t') => return self.take_continued(line),
             Some(b'\n') => return false,
             Some(b'\r') if line.len() == 2 => return false,
-            _ => match first_word(line).is_some_and(|word| FIELDS.has(word)) {
-                true => match self.take_known(line, is_request) {
+            _ => match first_word(line) {
+                Some(word) if FIELDS.has(word) => match self.take_begun(line, word, is_request) {
                     Some(last) => last,
                     None => return false,
                 },
-                false => None,
+                _ => None,
             },
         };
         self.last = last;
         true
+    }
+
+    /// Takes lines of less than five bytes with their ends, too short for a field that matters, as many as end among the next eight bytes. How many;
+    /// 0: none, or they have to be taken one by one. `ends`: the [`near_ends`](crate::line::near_ends) of the bytes.
+    #[inline(always)]
+    pub(super) fn take_short(&mut self, bytes: &mut &[u8], ends: u64) -> u32 {
+        let ends = short_ends(ends, SHORTEST_BYTES);
+        let Some(near) = bytes.first_chunk().filter(|_| ends != 0) else { return 0 };
+        let near = u64::from_le_bytes(*near);
+        let within = TOPS >> ends.leading_zeros();
+        let starts = (ends << 8 | 0x80) & within;
+        if starts & !from(near, b'!') == 0 {
+            self.last = None;
+        } else if !self.take_continued_short(near, within, starts) {
+            return 0;
+        }
+        *bytes = bytes.get(behind_last(ends)..).unwrap_or_default();
+        work::add(1);
+        marked(ends)
+    }
+
+    /// The same of lines of which at least one continues another, or is empty.
+    #[inline(always)]
+    fn take_continued_short(&mut self, near: u64, within: u64, starts: u64) -> bool {
+        let continued = equal_bytes(near, b' ') & starts;
+        // Empty lines end a head.
+        if (continued | from(near, b'!')) & starts != starts {
+            return false;
+        }
+        let is_irrelevant = match self.last {
+            _ if continued & 0x80 == 0 => true,
+            None => true,
+            Some(Name::Host) => self.has_host,
+            _ if continued != starts => false,
+            Some(Name::Length) => self.content_length.is_some() || (from(near, b'0') & !from(near, b':')) & within == 0,
+            // No line is long enough for `chunked`; one without elements is not looked at here.
+            Some(Name::Coding) if from(near, b'-') & within != 0 => {
+                (self.has_coding, self.is_chunked) = (true, false);
+                true
+            }
+            Some(_) => false,
+        };
+        if is_irrelevant && continued != starts {
+            self.last = None;
+        }
+        is_irrelevant
+    }
+
+    /// The same of a line that begins with such a word.
+    #[inline(always)]
+    fn take_begun(&mut self, line: &[u8], word: u32, is_request: bool) -> Option<Option<Name>> {
+        if self.is_over(word, is_request) {
+            return Some(None);
+        }
+        // A field without a value.
+        if word == HOST && matches!(line, [_, _, _, _, b':', b'\n']) {
+            return Some(Some(Name::Host));
+        }
+        self.take_known(line, is_request)
+    }
+
+    /// Whether the next line continues a field whose text is kept.
+    #[inline(always)]
+    pub(super) fn keeps(&self, bytes: &[u8]) -> bool {
+        matches!(bytes, [b' ' | b'\t', ..]) && !self.is_unnamed && self.last.is_some_and(Name::is_text)
+    }
+
+    /// Whether lines that begin so say nothing, whatever follows.
+    #[inline(always)]
+    fn is_over(&self, word: u32, is_request: bool) -> bool {
+        match word {
+            HOST => self.has_host || self.is_unnamed || !is_request,
+            USER => self.has_texts & Name::UserAgent.bit() != 0 || self.is_unnamed || !is_request,
+            REFERER => self.has_texts & Name::Referrer.bit() != 0 || self.is_unnamed || !is_request,
+            SERVER => self.has_texts & Name::Server.bit() != 0 || self.is_unnamed || is_request,
+            LOCATION => self.has_texts & Name::Location.bit() != 0 || self.is_unnamed || is_request,
+            _ => false,
+        }
     }
 
     /// The same of a line that continues the one before.
@@ -116,6 +194,26 @@ impl Framing {
     }
 }
 
+const HOST: u32 = word(b"host");
+const USER: u32 = word(b"user");
+const REFERER: u32 = word(b"refe");
+const CONTENT: u32 = word(b"cont");
+const SERVER: u32 = word(b"serv");
+const LOCATION: u32 = word(b"loca");
+const TRANSFER: u32 = word(b"tran");
+
+/// Bytes of the shortest line that is a field that matters, with its end: four letters and a colon are longer.
+const SHORTEST_BYTES: u32 = 5;
+
+/// The top bit of each byte.
+const TOPS: u64 = 0x8080_8080_8080_8080;
+
+/// The top bit of each byte that is this one or a greater one. `least`: an ASCII character.
+#[inline(always)]
+fn from(word: u64, least: u8) -> u64 {
+    (((word & !TOPS) + 0x0101_0101_0101_0101 * u64::from(0x80 - least)) | word) & TOPS
+}
+
 /// Beginnings of the fields that matter ([`Name`]).
 static FIELDS: Beginnings<32> = Beginnings::of(&[b"host", b"user", b"refe", b"cont", b"serv", b"loca", b"tran"]);
 
@@ -155,13 +253,6 @@ impl Name {
     /// The name of a field, and the bytes behind its colon.
     #[inline]
     pub(super) fn split(line: &[u8], is_request: bool) -> Option<(Self, &[u8])> {
-        const HOST: u32 = word(b"host");
-        const USER: u32 = word(b"user");
-        const REFERER: u32 = word(b"refe");
-        const CONTENT: u32 = word(b"cont");
-        const SERVER: u32 = word(b"serv");
-        const LOCATION: u32 = word(b"loca");
-        const TRANSFER: u32 = word(b"tran");
         let (letters, rest) = line.split_first_chunk()?;
         let behind = |end: &[u8]| {
             let (letters, rest) = rest.split_at_checked(end.len())?;

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     fields::Body,
-    line::{Line, is_empty_line, take_whole},
+    line::{Line, is_empty_line, near_ends, take_first, take_whole},
     work,
 };
 
@@ -282,14 +282,10 @@ impl Side {
         if !self.line.is_at_start() || before < ORDINARY_LINES_MAX && Framing::may_want(bytes) {
             return false;
         }
-        let (mut rest, mut taken) = (*bytes, 0_u32);
-        while let Some(line) = take_whole(&mut rest) {
-            if before + taken < ORDINARY_LINES_MAX && Framing::may_want(line) || !self.framing.take(line, is_request) {
-                break;
-            }
-            taken += 1;
-            *bytes = rest;
+        if self.framing.keeps(bytes) {
+            return false;
         }
+        let taken = take_irrelevant(&mut self.framing, bytes, is_request, before);
         if taken > 0 {
             self.at = At::Head(u16::try_from(before.saturating_add(taken)).unwrap_or(u16::MAX));
             self.bound_lines();
@@ -323,6 +319,28 @@ impl Side {
     fn bound_lines(&mut self) {
         self.framing.is_unnamed |= matches!(self.at, At::Head(lines) if lines > LINES_MAX);
     }
+}
+
+/// Takes such lines; how many.
+#[inline(never)]
+fn take_irrelevant(framing: &mut Framing, bytes: &mut &[u8], is_request: bool, before: u32) -> u32 {
+    let (mut now, mut behind, mut taken) = (*framing, *bytes, 0_u32);
+    loop {
+        let (mut rest, ends) = (behind, near_ends(behind));
+        let is_ordinary = before + taken < ORDINARY_LINES_MAX;
+        let lines = if is_ordinary { 0 } else { now.take_short(&mut rest, ends) };
+        if lines > 0 {
+            (taken, behind) = (taken + lines, rest);
+            continue;
+        }
+        let Some(line) = take_first(&mut rest, ends) else { break };
+        if is_ordinary && Framing::may_want(line) || !now.take(line, is_request) {
+            break;
+        }
+        (taken, behind) = (taken + 1, rest);
+    }
+    (*framing, *bytes) = (now, behind);
+    taken
 }
 
 /// Takes interim responses, each of which another one follows that is complete: that one says all that stays of them. `false`: there are

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     fields::Ftp,
-    line::{Beginnings, past_blanks, word},
+    line::{Beginnings, word, word_of},
     text::{text, trimmed},
     transaction::Fields,
     value::{list_bytes, text_bytes},
@@ -23,6 +23,9 @@ static BEGINNINGS: Beginnings<64> = Beginnings::of(&[
     b"USER", b"RETR", b"STOR", b"APPE", b"DELE", b"RNFR", b"RNTO", b"MKD ", b"MKD\r", b"MKD\n", b"MKD\t", b"MKD\x0c",
     b"RMD ", b"RMD\r", b"RMD\n", b"RMD\t", b"RMD\x0c",
 ]);
+
+const AUTH: u32 = word(b"AUTH");
+const NOOP: u32 = word(b"NOOP");
 
 /// A session as far as it was seen.
 #[derive(Debug, Default)]
@@ -42,6 +45,7 @@ impl Session {
     }
 
     /// Takes a line that begins as a command that matters, without blanks around it.
+    #[inline(never)]
     fn known_command(&mut self, line: &[u8]) -> Option<Fields> {
         let (verb, rest) = line.split_at(line.iter().position(|&byte| byte == b' ').unwrap_or(line.len()));
         let is = |word: &[u8]| verb.eq_ignore_ascii_case(word);
@@ -75,18 +79,25 @@ impl Dialect for Session {
     const SHORTEST_BYTES: u32 = 4;
 
     #[inline(always)]
-    fn command<'a>(&mut self, line: &'a [u8], effects: &mut Effects<'a>) -> Command {
-        const AUTH: u32 = word(b"AUTH");
-        let line = past_blanks(line);
-        match line.first_chunk().map(word) {
-            Some(AUTH) if ends_verb(&line[4..]) => return Command::Tls,
-            Some(word) if BEGINNINGS.has(word) => {
-                effects.finished = self.known_command(trimmed(line));
-                effects.interrupts = effects.finished.is_some();
-            }
-            _ => {}
+    fn command<'a>(&mut self, verb: u32, line: &'a [u8], effects: &mut Effects<'a>) -> Command {
+        if verb == AUTH {
+            return if ends_verb(&line[4..]) { Command::Tls } else { Command::Other };
+        }
+        if BEGINNINGS.has(verb) {
+            effects.finished = self.known_command(trimmed(line));
+            effects.interrupts = effects.finished.is_some();
         }
         Command::Other
+    }
+
+    #[inline(always)]
+    fn plain<'a>(&mut self, near: u64, _: &'a [u8], _: &mut Option<&'a [u8]>) -> Option<(usize, Command)> {
+        let (verb, is_whole) = (word_of(near as u32), (near >> 32) as u8 == b'\n');
+        match verb {
+            AUTH if is_whole => Some((5, Command::Tls)),
+            NOOP if is_whole => Some((5, Command::Other)),
+            _ => None,
+        }
     }
 
     fn keep_name(&mut self, _: &[u8]) {}

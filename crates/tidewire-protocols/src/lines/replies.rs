@@ -1,6 +1,6 @@
 //! Which command a reply answers: commands may be sent before earlier ones are answered (RFC 2920).
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, num::NonZeroU32};
 
 /// Kinds of commands that wait in a row; later commands are forgotten.
 const RUNS_MAX: usize = 64;
@@ -26,14 +26,21 @@ pub(super) enum Command {
 
 /// The three digits of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Code(u32);
+pub(super) struct Code(NonZeroU32);
 
 impl Code {
     pub(super) const BYTES: usize = 3;
     /// The greeting, and the consent to TLS (SMTP).
-    pub(super) const READY: Self = Self(u32::from_le_bytes([b'2', b'2', b'0', 0]));
+    pub(super) const READY: Self = Self::digits(b"220");
     /// The consent to TLS (FTP).
-    pub(super) const SECURE: Self = Self(u32::from_le_bytes([b'2', b'3', b'4', 0]));
+    pub(super) const SECURE: Self = Self::digits(b"234");
+
+    const fn digits(&[hundreds, tens, units]: &[u8; 3]) -> Self {
+        match NonZeroU32::new(u32::from_le_bytes([hundreds, tens, units, 0])) {
+            Some(digits) => Self(digits),
+            None => panic!("digits of a constant"),
+        }
+    }
 
     /// That of a line, if it begins with one.
     #[inline(always)]
@@ -43,13 +50,43 @@ impl Code {
         // The upper half of a digit is 3, and still is if 6 is added.
         const UPPER: u32 = 0xf0_f0f0;
         let are_digits = (digits & UPPER) | (((digits + 0x06_0606) & UPPER) >> 4) == 0x33_3333;
-        are_digits.then_some(Self(digits))
+        if are_digits { NonZeroU32::new(digits).map(Self) } else { None }
     }
 
     /// The first digit, which says what kind of reply it is.
     #[inline(always)]
     pub(super) fn kind(self) -> u8 {
-        self.0 as u8
+        self.0.get() as u8
+    }
+}
+
+/// Commands that are sent one after the other: those of a kind are added together.
+#[derive(Debug)]
+pub(super) struct Asking<'a> {
+    replies: &'a mut Replies,
+    command: Command,
+    commands: u32,
+}
+
+impl Asking<'_> {
+    /// So many commands were sent.
+    #[inline(always)]
+    pub fn ask(&mut self, command: Command, commands: u32) {
+        if command != self.command {
+            self.end();
+            (self.command, self.commands) = (command, 0);
+        }
+        // They have come at once, a byte each at least.
+        self.commands = self.commands.wrapping_add(commands);
+    }
+
+    /// No more of a kind follow.
+    #[inline(always)]
+    pub fn end(&mut self) {
+        let commands = std::mem::take(&mut self.commands);
+        if self.replies.has_room() || self.command == self.replies.last {
+            self.replies.ask(self.command, commands);
+        }
     }
 }
 
@@ -74,13 +111,19 @@ impl Replies {
     }
 
     /// So many commands were sent.
-    #[inline(always)]
+    #[inline(never)]
     pub fn ask(&mut self, command: Command, commands: u32) {
         if command == self.last && self.last_count > 0 {
             self.last_count = self.last_count.saturating_add(commands);
-        } else if self.earlier.len() + 1 < RUNS_MAX {
+        } else if self.has_room() {
             self.begin(command, commands);
         }
+    }
+
+    /// Whether commands of another kind than the last ones are remembered.
+    #[inline(always)]
+    fn has_room(&self) -> bool {
+        self.earlier.len() + 1 < RUNS_MAX
     }
 
     /// So many commands of another kind than the last ones were sent.
@@ -93,6 +136,12 @@ impl Replies {
             self.earlier.push_back((self.last, self.last_count));
         }
         (self.last, self.last_count) = (command, commands);
+    }
+
+    /// Commands that are about to be sent.
+    #[inline]
+    pub fn asking(&mut self) -> Asking<'_> {
+        Asking { replies: self, command: Command::Other, commands: 0 }
     }
 
     /// Commands are missing: no reply is assigned any more.
@@ -111,13 +160,18 @@ impl Replies {
     }
 
     /// The first command that waits has its reply.
-    #[inline]
+    #[inline(always)]
     fn take_first(&mut self) -> Option<Command> {
-        let Some((command, count)) = self.earlier.front_mut() else {
-            let count = self.last_count.checked_sub(1)?;
-            self.last_count = count;
+        if self.earlier.is_empty() {
+            self.last_count = self.last_count.checked_sub(1)?;
             return Some(self.last);
-        };
+        }
+        self.take_earlier()
+    }
+
+    #[inline(never)]
+    fn take_earlier(&mut self) -> Option<Command> {
+        let (command, count) = self.earlier.front_mut()?;
         let command = *command;
         *count -= 1;
         if *count == 0 {

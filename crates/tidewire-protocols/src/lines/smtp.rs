@@ -7,14 +7,26 @@ use super::{
 };
 use crate::{
     fields::Smtp,
-    line::{past_blanks, word},
+    line::{past_blanks, word, word_of},
     text::{text, trimmed},
     transaction::Fields,
     value::{list_bytes, text_bytes},
+    work,
 };
 
 /// Most recipients of a mail that are kept.
 const RECIPIENTS_MAX: usize = 16;
+
+const EHLO: u32 = word(b"EHLO");
+const HELO: u32 = word(b"HELO");
+const LHLO: u32 = word(b"LHLO");
+const MAIL: u32 = word(b"MAIL");
+const RCPT: u32 = word(b"RCPT");
+const DATA: u32 = word(b"DATA");
+const BDAT: u32 = word(b"BDAT");
+const RSET: u32 = word(b"RSET");
+const NOOP: u32 = word(b"NOOP");
+const STARTTLS: u32 = word(b"STAR");
 
 /// A session as far as it was seen.
 #[derive(Debug, Default)]
@@ -49,11 +61,11 @@ impl Session {
     #[inline(always)]
     fn greeted<'a>(&mut self, given: &'a [u8], name: &mut Option<&'a [u8]>) -> Command {
         self.end_mail();
-        if given.trim_ascii_start().is_empty() {
+        if matches!(given, [] | [b'\n', ..] | [b' ', 0..=b' ', ..]) && given.trim_ascii_start().is_empty() {
             return Command::Other;
         }
         if self.client.is_none() {
-            self.client = Some(text(trimmed(given)));
+            self.keep_client(given);
             return Command::Other;
         }
         // A later name counts once the server accepts it.
@@ -61,7 +73,13 @@ impl Session {
         Command::Name
     }
 
+    #[inline(never)]
+    fn keep_client(&mut self, name: &[u8]) {
+        self.client = Some(text(trimmed(name)));
+    }
+
     /// A mail begins.
+    #[inline(never)]
     fn mail(&mut self, path_and_parameters: &[u8]) -> Option<Fields> {
         let finished = self.mail.is_begun.then(|| self.take());
         self.mail = Mail { from: Some(text(path(path_and_parameters))), is_begun: true, ..Mail::default() };
@@ -69,6 +87,7 @@ impl Session {
     }
 
     /// A recipient that is kept.
+    #[inline(never)]
     fn recipient(&mut self, path_and_parameters: &[u8]) -> Option<Fields> {
         let finished = self.mail.is_over.then(|| self.take());
         self.mail.is_begun = true;
@@ -85,6 +104,23 @@ impl Session {
         }
         self.end_mail();
         (self.for_lmtp(Command::Delivery), bytes)
+    }
+
+    /// A chunk of less than ten bytes that are all there, or one whose size is a letter: it has no bytes. `behind`: the verb.
+    #[inline(always)]
+    fn plain_chunk(&self, behind: [u8; 3], rest: &[u8]) -> Option<(usize, Command)> {
+        let [b' ', size, end] = behind else { return None };
+        let size = match size {
+            b'0'..=b'9' => usize::from(size - b'0'),
+            b':'.. => 0,
+            _ => return None,
+        };
+        let (line_bytes, command) = match end {
+            b'\n' => (7, Command::Other),
+            b' ' if !self.has_mail() && is_last_line(rest.get(7..12)?) => (12, self.for_lmtp(Command::Delivery)),
+            _ => return None,
+        };
+        (rest.len() >= line_bytes + size).then_some((line_bytes + size, command))
     }
 
     /// The rest to report.
@@ -107,9 +143,27 @@ impl Session {
     /// The mail was sent or given up.
     #[inline]
     fn end_mail(&mut self) {
-        if self.mail.is_begun && !std::mem::replace(&mut self.mail.is_over, true) {
-            self.mail.client = self.client.clone();
+        if self.has_mail() {
+            self.give_up_mail();
         }
+    }
+
+    /// Whether a mail was begun that is not over.
+    #[inline(always)]
+    fn has_mail(&self) -> bool {
+        self.mail.is_begun && !self.mail.is_over
+    }
+
+    /// Whether no further recipient is kept.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        !self.mail.is_over && self.mail.to.len() >= RECIPIENTS_MAX
+    }
+
+    #[inline(never)]
+    fn give_up_mail(&mut self) {
+        self.mail.is_over = true;
+        self.mail.client = self.client.clone();
     }
 
     fn take(&mut self) -> Fields {
@@ -126,35 +180,34 @@ impl Session {
 }
 
 /// Whether a verb that begins with STAR ends so.
+#[inline(always)]
 fn is_starttls(rest: &[u8]) -> bool {
-    rest.split_first_chunk::<4>().is_some_and(|(end, rest)| end.eq_ignore_ascii_case(b"TTLS") && ends_verb(rest))
+    rest.split_first_chunk().is_some_and(|(end, rest)| word(end) == word(b"TTLS") && ends_verb(rest))
 }
 
 /// The size of a chunk, 0 if it has none, and whether it is the last one of its mail: of the bytes behind the verb.
 #[inline(always)]
 fn chunk_of(parameters: &[u8]) -> (u64, bool) {
-    // So many digits are no overflow.
-    const DIGITS_MAX: usize = 18;
-    let mut rest = parameters;
-    while let [b' ', behind @ ..] = rest {
-        rest = behind;
+    let rest = past_blanks(parameters);
+    let (size, rest) = number(rest.strip_prefix(b"+").unwrap_or(rest));
+    if ends_verb(rest) {
+        return (size.unwrap_or(0), is_last(rest));
     }
-    let (mut bytes, digits) = (0, rest);
-    while let [digit @ b'0'..=b'9', behind @ ..] = rest {
-        bytes = u64::wrapping_mul(bytes, 10).wrapping_add(u64::from(digit - b'0'));
-        rest = behind;
-    }
-    if (1..=DIGITS_MAX).contains(&(digits.len() - rest.len())) && ends_verb(rest) {
-        return (bytes, is_last(rest));
-    }
-    unusual_chunk(trimmed(parameters))
+    // Other bytes belong to the first parameter, which is no number.
+    let behind = rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len());
+    work::add(behind);
+    (0, is_last(&rest[behind..]))
 }
 
-#[inline(never)]
-fn unusual_chunk(parameters: &[u8]) -> (u64, bool) {
-    let mut words = parameters.splitn(2, |&byte| byte == b' ');
-    let size = words.next().and_then(|size| std::str::from_utf8(size).ok()?.parse().ok());
-    (size.unwrap_or(0), words.next().is_some_and(is_last))
+/// The number that digits begin with, and the bytes behind them. `None`: it is too great, or there are no digits.
+#[inline(always)]
+fn number(digits: &[u8]) -> (Option<u64>, &[u8]) {
+    let (mut size, mut rest) = (Some(0_u64), digits);
+    while let [digit @ b'0'..=b'9', behind @ ..] = rest {
+        size = size.and_then(|size| size.checked_mul(10)?.checked_add(u64::from(digit - b'0')));
+        rest = behind;
+    }
+    (size, rest)
 }
 
 /// Whether the next parameter is LAST.
@@ -167,25 +220,20 @@ fn is_last(mut parameters: &[u8]) -> bool {
     word(letters) == word(b"LAST") && ends_verb(rest)
 }
 
+/// Whether a line ends with LAST.
+#[inline(always)]
+fn is_last_line(end: &[u8]) -> bool {
+    end.split_first_chunk().is_some_and(|(letters, rest)| word(letters) == word(b"LAST") && rest == b"\n")
+}
+
 impl Dialect for Session {
     const SHORTEST_BYTES: u32 = 5;
 
     #[inline(always)]
-    fn command<'a>(&mut self, line: &'a [u8], effects: &mut Effects<'a>) -> Command {
-        const EHLO: u32 = word(b"EHLO");
-        const HELO: u32 = word(b"HELO");
-        const LHLO: u32 = word(b"LHLO");
-        const MAIL: u32 = word(b"MAIL");
-        const RCPT: u32 = word(b"RCPT");
-        const DATA: u32 = word(b"DATA");
-        const BDAT: u32 = word(b"BDAT");
-        const RSET: u32 = word(b"RSET");
-        const STARTTLS: u32 = word(b"STAR");
-        // Most verbs have four letters, which are compared together.
-        let Some((letters, rest)) = past_blanks(line).split_first_chunk() else { return Command::Other };
-        let verb = word(letters);
-        if verb == STARTTLS {
-            return if is_starttls(rest) { Command::Tls } else { Command::Other };
+    fn command<'a>(&mut self, verb: u32, line: &'a [u8], effects: &mut Effects<'a>) -> Command {
+        let rest = &line[4..];
+        if verb == STARTTLS && is_starttls(rest) {
+            return Command::Tls;
         }
         if !ends_verb(rest) {
             return Command::Other;
@@ -202,7 +250,7 @@ impl Dialect for Session {
                 self.for_lmtp(Command::Reset)
             }
             RCPT => {
-                if self.mail.is_over || self.mail.to.len() < RECIPIENTS_MAX {
+                if !self.is_full() {
                     effects.finished = self.recipient(trimmed(rest));
                     effects.interrupts = effects.finished.is_some();
                 }
@@ -225,6 +273,46 @@ impl Dialect for Session {
         }
     }
 
+    #[inline(always)]
+    fn plain<'a>(&mut self, near: u64, rest: &'a [u8], name: &mut Option<&'a [u8]>) -> Option<(usize, Command)> {
+        let (verb, [first, second, third, fourth]) = (word_of(near as u32), ((near >> 32) as u32).to_le_bytes());
+        let is_whole = first == b'\n';
+        let command = match verb {
+            NOOP => Command::Other,
+            RSET if !self.has_mail() => self.for_lmtp(Command::Reset),
+            EHLO | HELO if is_whole && !self.has_mail() => Command::Other,
+            EHLO | HELO if self.client.is_some() && !self.has_mail() => {
+                // A name of one or two letters.
+                let bytes = match (first, third, fourth) {
+                    (b' ', b'\n', _) => 7,
+                    (b' ', b'!'.., b'\n') => 8,
+                    _ => return None,
+                };
+                if second <= b' ' {
+                    return None;
+                }
+                *name = rest.get(4..bytes);
+                return Some((bytes, Command::Name));
+            }
+            RCPT if self.is_full() => self.for_lmtp(Command::Recipient),
+            DATA => Command::Mail,
+            BDAT if !is_whole => return self.plain_chunk([first, second, third], rest),
+            BDAT => Command::Other,
+            STARTTLS => {
+                let is_tls = rest.len() > 8 && word_of((near >> 32) as u32) == word(b"TTLS") && rest[8] == b'\n';
+                return is_tls.then_some((9, Command::Tls));
+            }
+            _ => return None,
+        };
+        let bytes = match (first, second) {
+            (b'\n', _) => 5,
+            (b'\r', b'\n') => 6,
+            _ => return None,
+        };
+        self.is_body = command == Command::Mail;
+        Some((bytes, command))
+    }
+
     fn keep_name(&mut self, name: &[u8]) {
         self.next_client = Some(text(trimmed(name)));
     }
@@ -234,6 +322,7 @@ impl Dialect for Session {
         self.is_body
     }
 
+    #[inline(always)]
     fn end_body(&mut self) -> Command {
         self.is_body = false;
         self.end_mail();

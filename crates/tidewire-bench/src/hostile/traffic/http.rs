@@ -69,6 +69,16 @@ pub(in super::super) fn folded_codings(made: &mut Made, packets: usize) -> usize
     stream(made, 80, &[(Side::Client, b"GET / HTTP/1.1\ntransfer-encoding:a\n")], (Side::Client, b" b\n"), packets)
 }
 
+/// An invalid length that lines without end continue.
+pub(in super::super) fn folded_lengths(made: &mut Made, packets: usize) -> usize {
+    stream(made, 80, &[(Side::Client, b"GET / HTTP/1.1\ncontent-length:a\n")], (Side::Client, b" b\n"), packets)
+}
+
+/// Lists of as many lengths as are read.
+pub(in super::super) fn short_length_lists(made: &mut Made, packets: usize) -> usize {
+    head(made, &[&b"content-length:"[..], &b"1,".repeat(63), b"2\n"].concat(), packets)
+}
+
 /// Fields behind the last chunk.
 pub(in super::super) fn trailers(made: &mut Made, packets: usize) -> usize {
     let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";

@@ -119,6 +119,26 @@ pub(in super::super) fn smtp_chunks(made: &mut Made, packets: usize) -> usize {
     stream(made, 25, SMTP, (Side::Client, b"BDAT 1\na"), packets)
 }
 
+/// Chunks without a size, and with one that is no number.
+pub(in super::super) fn smtp_no_chunks(made: &mut Made, packets: usize) -> usize {
+    stream(made, 25, SMTP, (Side::Client, b"BDAT\nBDAT x\n"), packets)
+}
+
+/// A client that says no name.
+pub(in super::super) fn smtp_nameless(made: &mut Made, packets: usize) -> usize {
+    stream(made, 25, SMTP, (Side::Client, b"EHLO\n"), packets)
+}
+
+/// Recipients without an address.
+pub(in super::super) fn smtp_bare_recipients(made: &mut Made, packets: usize) -> usize {
+    stream(made, 25, SMTP, (Side::Client, b"RCPT\n"), packets)
+}
+
+/// A mail of lines of two dots.
+pub(in super::super) fn smtp_dots(made: &mut Made, packets: usize) -> usize {
+    stream(made, 25, &[SMTP, &[(Side::Client, b"DATA\n")]].concat(), (Side::Client, b"..\n"), packets)
+}
+
 /// The same without bytes, each the last one.
 pub(in super::super) fn smtp_last_chunks(made: &mut Made, packets: usize) -> usize {
     stream(made, 25, SMTP, (Side::Client, b"BDAT 0 LAST\n"), packets)
