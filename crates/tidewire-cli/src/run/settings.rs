@@ -82,7 +82,7 @@ fn plan(variables: &Variables) -> Result<Plan, CliError> {
     };
     tidewire_pcap_config::plan("device", &environment, &|_| true).map_err(|first| {
         let mut mistakes = tidewire_pcap_config::mistakes(&environment);
-        // An error elsewhere belongs to another line.
+        // An error elsewhere is not among them.
         let last = if mistakes.first() == Some(&first) { mistakes.pop() } else { None };
         match last {
             Some(last) => {
