@@ -266,7 +266,40 @@ for form, names in found.items():
  print(form, len(names), sorted(names) == expected or next((a, b) for a, b in zip(sorted(names), expected) if a != b))
 print(len(set(expected)))";
 
-/// Names with every byte, and such as break quoting, are the same text in every table as in JSON, by readers that are not ours.
+/// Decodes IPFIX by RFC 7011 alone: names of requests are element 460 of IANA.
+const NAMES_OF_IPFIX: &str = "import json, sys
+number = lambda octets: int.from_bytes(octets, 'big')
+def records(data):
+ templates = {}
+ while data:
+  message, data = data[16:number(data[2:4])], data[number(data[2:4]):]
+  while message:
+   kind, size = number(message[:2]), number(message[2:4])
+   body, message = message[4:size], message[size:]
+   if kind == 2:
+    while body:
+     name, count, fields, body = number(body[:2]), number(body[2:4]), [], body[4:]
+     for _ in range(count):
+      element, size, body = number(body[:2]), number(body[2:4]), body[4:]
+      fields.append((element, size))
+      body = body[4:] if element >> 15 else body
+     templates[name] = fields
+   fields = templates.get(kind, [])
+   while fields and len(body) >= sum(1 if size == 65535 else size for _, size in fields):
+    record = {}
+    for element, size in fields:
+     if size == 65535:
+      size, body = body[0], body[1:]
+      if size == 255:
+       size, body = number(body[:2]), body[2:]
+     record[element], body = body[:size], body[size:]
+    yield record
+lines, ipfix = sys.argv[1:]
+expected = sorted(json.loads(line)['http']['host'] for line in open(lines, newline='\\n'))
+found = sorted(record[460].decode() for record in records(open(ipfix, 'rb').read()))
+print(len(found), found == expected or next((a, b) for a, b in zip(found, expected) if a != b))";
+
+/// Names with every byte, and such as break quoting, are the same text in every table and in IPFIX as in JSON, by readers that are not ours.
 #[test]
 fn hostile_names_are_the_same_text_for_other_readers() {
     let python_here = match readers() {
@@ -318,4 +351,7 @@ fn hostile_names_are_the_same_text_for_other_readers() {
     let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let expected = ["csv", "sqlite", "parquet", "arrow"].map(|form| format!("{form} {} True", names.len()));
     assert_eq!(python(&python_here, NAMES, &paths), [&expected[..], &[names.len().to_string()]].concat());
+    let ipfix = bench.path("a.ipfix");
+    ok(&["flows", "--to", &format!("ipfix:{}", ipfix.display()), "--ipfix-enterprise", "32473", &capture]);
+    assert_eq!(python(&python_here, NAMES_OF_IPFIX, &[&files[0], &ipfix]), [format!("{} True", names.len())]);
 }
