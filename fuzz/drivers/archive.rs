@@ -2,6 +2,7 @@
 //! panics, every search ends, and what it finds is bounded by what is there. Used by the fuzz target and by the test that replays the seeds.
 
 use std::{fs, path::Path};
+use tidewire_wire::Timestamp;
 
 use tidewire_archive::{Archive, Compression, Error, Identities, Query, SegmentName, block, verify};
 
@@ -21,7 +22,10 @@ pub fn segment() -> Vec<u8> {
         packet.extend([0x45, 0, 0, 32, 0, number, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2 + flow]);
         packet.extend([0x30, flow, 0, 53, 0, 12, 0, 0, number, 1, 2, 3]);
         let time = 1_700_000_000_000_000_000 + u64::from(number) * 1_000_000;
-        block::enhanced_packet(&mut bytes, &block::Packet::new(0, time, &packet, packet.len() as u32));
+        block::enhanced_packet(
+            &mut bytes,
+            &block::Packet::new(0, Timestamp::from_nanos(time), &packet, packet.len() as u32),
+        );
     }
     bytes
 }

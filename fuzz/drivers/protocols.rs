@@ -3,6 +3,7 @@
 
 use tidewire_core::Direction::{ClientToServer, ServerToClient};
 use tidewire_protocols::{Budget, Conversation, Piece, Ports, Report, Service, Transaction};
+use tidewire_types::Timestamp;
 
 /// Ports that decide where the content does not.
 const PORTS: [u16; 8] = [0, 53, 5353, 5355, 123, 21, 25, 443];
@@ -62,7 +63,7 @@ fn conversation(events: &[Event<'_>], server: u16, is_datagram: bool, piece_byte
                 // An empty datagram is one, too.
                 let pieces = if is_datagram { vec![bytes] } else { bytes.chunks(piece_bytes).collect() };
                 for bytes in pieces {
-                    let piece = Piece { direction, bytes, is_datagram, timestamp_ns: time as u64 };
+                    let piece = Piece { direction, bytes, is_datagram, timestamp: Timestamp::from_nanos(time as u64) };
                     conversation.data(&piece, ports, &mut budget, &mut report);
                     assert!(budget.used_bytes() < MEMORY_BYTES_MAX, "{} bytes", budget.used_bytes());
                 }

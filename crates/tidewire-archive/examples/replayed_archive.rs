@@ -10,7 +10,7 @@ use tidewire_archive::{
     block::{Interface, Packet, Writer, enhanced_packet, interface_description, section_header},
 };
 use tidewire_files::{Block, Reader, Source};
-use tidewire_wire::LinkType;
+use tidewire_wire::{LinkType, Timestamp};
 
 /// Between two rounds, and two captures.
 const PAUSE_NS: u64 = 1_000_000;
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             now_ns += packet.after_ns;
             let mut bytes = packet.bytes.clone();
             between_others(&mut bytes, round);
-            enhanced_packet(&mut segment, &Packet::new(0, now_ns, &bytes, packet.wire_bytes));
+            enhanced_packet(&mut segment, &Packet::new(0, Timestamp::from_nanos(now_ns), &bytes, packet.wire_bytes));
             count += 1;
             if segment.len() >= SEGMENT_BYTES || total + segment.len() as u64 >= most {
                 total += segment.len() as u64;

@@ -111,19 +111,13 @@ impl Handler for Datagrams {
         if self.counts_only {
             return;
         }
-        let entry = Entry(DatagramRecord {
-            packet: datagram.packet,
-            source: datagram.source,
-            destination: datagram.destination,
-            ip_id: datagram.ip_id,
-            proto: datagram.proto,
-            fragments: datagram.fragments,
-            bytes: datagram.payload.len() as u64,
-            sha256: Sha256::digest(datagram.payload).into(),
-            policy: datagram.policy,
-            overlaps: datagram.overlaps,
-            rejected: datagram.rejected,
-        });
+        let Datagram { packet, source, destination, ip_id, proto, .. } = *datagram;
+        let mut record = DatagramRecord::new(packet, source, destination, ip_id, proto);
+        (record.fragments, record.overlaps) = (datagram.fragments, datagram.overlaps);
+        (record.policy, record.rejected) = (datagram.policy, datagram.rejected);
+        record.bytes = datagram.payload.len() as u64;
+        record.sha256 = Sha256::digest(datagram.payload).into();
+        let entry = Entry(record);
         match &self.sink {
             Some(sink) => self.printed = sink.push(&entry, &mut self.scratch).into(),
             None => self.entries.push(entry),

@@ -245,12 +245,9 @@ mod tests {
     #[test]
     fn an_added_field_is_a_column() {
         let (source, destination) = ([192, 0, 2, 1].into(), [192, 0, 2, 2].into());
-        let (packet, ip_id, proto, fragments, bytes, overlaps) = (9, 7, 17, 3, 4000, 0);
-        let (sha256, policy, rejected) = ([0; 32], tidewire::DefragPolicy::Linux, None);
-        #[rustfmt::skip]
-        let row = Wider(DatagramRecord {
-            packet, source, destination, ip_id, proto, fragments, bytes, sha256, policy, overlaps, rejected,
-        });
+        let mut datagram = DatagramRecord::new(9, source, destination, 7, 17);
+        (datagram.fragments, datagram.bytes) = (3, 4000);
+        let row = Wider(datagram);
         let of = |names: &[&str], form| {
             let columns = names.iter().map(|name| (*name).to_owned()).collect();
             Layout::of::<Wider>(&ColumnOptions { columns, wide: false }, &TimeOption::default(), form)

@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, path::PathBuf, sync::Arc};
 
 use clap::Args;
-use tidewire::{Chunk, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream, legible::legible};
+use tidewire::{Chunk, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream, Timestamp, legible::legible};
 
 use crate::{
     clock::Clock,
@@ -23,7 +23,7 @@ use crate::{
     units::counted,
     write::{Choose, Comment, Want, WriteOption},
 };
-use tidewire_exports::{MatchRecord, Origin, records, table::MATCHES};
+use tidewire_exports::{MatchRecord, records, table::MATCHES};
 use tidewire_outputs::{Exports, KeptState, Record};
 use tidewire_patterns::{self as patterns, Border, MATCHES_AT_MAX, Pattern, Patterns, Syntax};
 
@@ -121,19 +121,14 @@ struct Hit<'a> {
 impl<'a> Hit<'a> {
     /// The record, without times.
     fn record(&self) -> MatchRecord<'a> {
-        MatchRecord {
-            stream: self.id,
-            key: self.key,
-            stream_start_ns: 0,
-            time_ns: 0,
-            direction: record::DIRECTIONS[usize::from(self.one.direction)],
-            offset: self.one.offset,
-            length: self.pattern.bytes.len() as u64,
-            pattern: &self.pattern.name,
-            pattern_index: self.one.pattern.into(),
-            severity: self.pattern.severity,
-            origin: Origin::default(),
-        }
+        let mut record = MatchRecord::new(
+            (self.id, self.key),
+            record::DIRECTIONS[usize::from(self.one.direction)],
+            (self.one.offset, self.pattern.bytes.len() as u64),
+            (&self.pattern.name, self.one.pattern.into()),
+        );
+        record.severity = self.pattern.severity;
+        record
     }
 
     fn view<T>(&self, _: records::Form, call: impl FnOnce(&MatchRecord<'_>) -> T) -> T {
@@ -295,7 +290,9 @@ impl Matcher<'_> {
             let pattern = &list[one.pattern as usize];
             let hit = Hit { id, key, one, pattern };
             if let Some(exports) = &self.exports {
-                let found = MatchRecord { stream_start_ns, time_ns, origin: exports.origin(), ..hit.record() };
+                let mut found = hit.record();
+                [found.stream_start, found.time] = [stream_start_ns, time_ns].map(Timestamp::from_nanos);
+                found.origin = exports.origin();
                 exports.write(&Record::Match(&found), time_ns, &mut self.scratch);
                 exports.write(&Record::Text(&Shown(&hit)), time_ns, &mut self.scratch);
             }

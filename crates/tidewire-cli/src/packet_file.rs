@@ -10,7 +10,7 @@ use std::{
 };
 
 use rustix::stdio::dup2_stdout;
-use tidewire::{LinkType, Stop, legible::legible};
+use tidewire::{LinkType, Stop, Timestamp, legible::legible};
 use tidewire_files::{
     Supplement, Supplements,
     encode::{self, Interface, Packet, Statistics, Writer},
@@ -163,7 +163,10 @@ impl PacketFile {
             return;
         }
         let interface = inner.interface(packet.interface, packet.link, None);
-        let block = Packet { comment, ..Packet::new(interface, packet.timestamp_ns, packet.bytes, packet.wire_bytes) };
+        let block = Packet {
+            comment,
+            ..Packet::new(interface, Timestamp::from_nanos(packet.timestamp_ns), packet.bytes, packet.wire_bytes)
+        };
         encode::enhanced_packet(&mut inner.gathered, &block);
         self.added(&mut inner);
     }
@@ -175,7 +178,7 @@ impl PacketFile {
             return;
         }
         let interface = inner.interface(packet.interface, packet.link, interface);
-        let block = Packet::new(interface, packet.timestamp_ns, packet.bytes, packet.wire_bytes);
+        let block = Packet::new(interface, Timestamp::from_nanos(packet.timestamp_ns), packet.bytes, packet.wire_bytes);
         encode::enhanced_packet_with(&mut inner.gathered, &block, options);
         self.added(&mut inner);
     }

@@ -1,14 +1,14 @@
 //! Records of closed streams, and parts of them that several subcommands print.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Duration};
 
 use tidewire::{
     Anomaly, ClientBy, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, Mptcp, Stream, TcpState,
-    Tunnel, TunnelKind,
+    Timestamp, Tunnel, TunnelKind,
 };
 use tidewire_exports::FlowRecord;
 use tidewire_protocols::App;
-use tidewire_types::{ip_protocol::has_ports, saturating_nanos};
+use tidewire_types::ip_protocol::has_ports;
 
 use crate::{
     app_cells, cut_off,
@@ -25,7 +25,7 @@ pub struct Record {
     pub key: FlowKey,
     pub client_known: bool,
     pub client_by: ClientBy,
-    pub time_back_ns: u64,
+    pub time_back: Option<Duration>,
     pub time_outliers: u32,
     pub state: TcpState,
     pub end: EndReason,
@@ -79,7 +79,7 @@ impl Record {
             key: stream.key(),
             client_known: stream.client_known(),
             client_by: stream.client_by(),
-            time_back_ns: stream.time_back().map_or(0, saturating_nanos),
+            time_back: stream.time_back(),
             time_outliers: stream.time_outliers(),
             state: stream.state(),
             end,
@@ -99,8 +99,9 @@ impl Record {
         let lists = self.irregularities.as_deref();
         let mut record = FlowRecord::new(self.id, self.key, self.state, self.end);
         (record.client_known, record.client_by) = (self.client_known, self.client_by);
-        (record.start_ns, record.end_ns, record.opened_ns) = (self.start_ns, self.end_ns, self.start_ns);
-        (record.time_back_ns, record.time_outliers) = (self.time_back_ns, self.time_outliers);
+        [record.start, record.last] = [self.start_ns, self.end_ns].map(Timestamp::from_nanos);
+        record.opened = record.start;
+        (record.time_back, record.time_outliers) = (self.time_back, self.time_outliers);
         record.stats = self.stats;
         if let Some(lists) = lists {
             record.gaps = &lists.gaps;

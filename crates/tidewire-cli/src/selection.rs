@@ -318,7 +318,7 @@ mod tests {
             key,
             client_known: true,
             client_by: tidewire::ClientBy::Handshake,
-            time_back_ns: 0,
+            time_back: None,
             time_outliers: 0,
             state: TcpState::Stateless,
             end: EndReason::EndOfInput,

@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, sync::Arc};
 
 use clap::Args;
-use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, Mode, Stream};
+use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, Mode, Stream, Timestamp};
 use tidewire_exports::{
     Exchange, Origin, records,
     select::Seen,
@@ -96,7 +96,7 @@ struct Found {
 impl Found {
     fn view<T>(&self, _: records::Form, call: impl FnOnce(&Exchange<'_>) -> T) -> T {
         let (stream, key, transaction) = (self.stream, self.key, &self.transaction);
-        call(&Exchange::new((stream, key, 0), 0, transaction, Origin::default()))
+        call(&Exchange::new((stream, key, Timestamp::from_nanos(0)), 0, transaction, Origin::default()))
     }
 }
 
@@ -119,11 +119,11 @@ impl Sorter<Found> for ByTime {
     }
 
     fn compare(&self, one: &Found, other: &Found) -> Ordering {
-        (one.transaction.start_ns, one.stream).cmp(&(other.transaction.start_ns, other.stream))
+        (one.transaction.start.as_nanos(), one.stream).cmp(&(other.transaction.start.as_nanos(), other.stream))
     }
 
     fn key(&self, found: &Found) -> Key {
-        [0, 0, 0, found.transaction.start_ns, found.stream]
+        [0, 0, 0, found.transaction.start.as_nanos(), found.stream]
     }
 }
 
@@ -149,7 +149,7 @@ impl Transactions<'_> {
                 return;
             }
             let origin = Origin::default();
-            let exchange = Exchange::new((id, key, stream_start_ns), 0, &transaction, origin);
+            let exchange = Exchange::new((id, key, Timestamp::from_nanos(stream_start_ns)), 0, &transaction, origin);
             if select.is_some_and(|select| !select.matches(&TableRow::Transaction(&exchange), Seen::default())) {
                 return;
             }
@@ -243,8 +243,8 @@ impl Row for Found {
         let cell = |text: String| app_cells::cut(&tidewire::legible::distinct(&text), CELL_CHARS);
         Cells::of(vec![
             self.stream.to_string(),
-            clock.cell(transaction.start_ns),
-            Lasting(transaction.end_ns.saturating_sub(transaction.start_ns)).to_string(),
+            clock.cell(transaction.start.as_nanos()),
+            Lasting(transaction.end.as_nanos().saturating_sub(transaction.start.as_nanos())).to_string(),
             record::endpoint(key.client, key.proto),
             record::endpoint(key.server, key.proto),
             transaction.service.name().to_owned(),

@@ -4,7 +4,7 @@
 //! with its transaction; the best of RUNS (5). Nothing is read, reassembled or written to a file: the rest of what a format costs is in
 //! `make bench-exports`. Bytes are those of the encoder, so that a change that leaves something out is seen.
 
-use std::{hint::black_box, net::Ipv4Addr, time::Instant};
+use std::{hint::black_box, net::Ipv4Addr, time::Duration, time::Instant};
 
 use tidewire::{DirectionStats, EndReason, Endpoint, FlowKey, TcpState, Timestamp};
 use tidewire_exports::{Exchange, FlowRecord, Origin, eve, ipfix, zeek};
@@ -52,7 +52,7 @@ fn said(index: u64, server: Ipv4Addr) -> Option<Fields> {
                 recursion: [true; 2],
                 answers: vec![answer],
                 counts: [1, 0, 0],
-                latency_ns: Some(1_500_000),
+                latency: Some(Duration::from_nanos(1_500_000)),
             })))
         }
         1 | 2 => Fields::Http(Box::new(filled!(Http {
@@ -101,7 +101,12 @@ impl Flow {
                 Fields::Http(_) => Service::Http,
                 _ => Service::Tls,
             };
-            Transaction::new(service, fields, start_ns, start_ns + 1_500_000)
+            Transaction::new(
+                service,
+                fields,
+                Timestamp::from_nanos(start_ns),
+                Timestamp::from_nanos(start_ns + 1_500_000),
+            )
         });
         let app = transaction.map(|first| App::new(first.service, 1, Some(first)));
         Self { id: index + 1, key, start_ns, stats, app }
@@ -111,14 +116,20 @@ impl Flow {
         let state = if self.key.proto == 6 { TcpState::Closed } else { TcpState::Stateless };
         let mut record = FlowRecord::new(self.id, self.key, state, EndReason::Fin);
         (record.client_known, record.client_by) = (true, tidewire::ClientBy::Handshake);
-        (record.start_ns, record.end_ns, record.opened_ns) = (self.start_ns, self.start_ns + 2_000_000, self.start_ns);
+        [record.start, record.last] = [self.start_ns, self.start_ns + 2_000_000].map(Timestamp::from_nanos);
+        record.opened = record.start;
         (record.stats, record.app) = (self.stats, self.app.as_ref());
         record
     }
 
     fn exchange(&self) -> Option<Exchange<'_>> {
         let transaction = self.app.as_ref()?.first.as_ref()?;
-        Some(Exchange::new((self.id, self.key, self.start_ns), 0, transaction, Origin::default()))
+        Some(Exchange::new(
+            (self.id, self.key, Timestamp::from_nanos(self.start_ns)),
+            0,
+            transaction,
+            Origin::default(),
+        ))
     }
 }
 
@@ -180,7 +191,7 @@ fn messages(flows: &[Flow], layout: ipfix::Layout) -> usize {
     let mut bytes = 0;
     for flow in flows {
         let record = flow.record();
-        exporter.push(&record, ipfix::export_second(record.end_ns));
+        exporter.push(&record, ipfix::export_second(record.last.as_nanos()));
         bytes += exporter.take().iter().map(|message| black_box(message).bytes.len()).sum::<usize>();
     }
     exporter.finish_message();

@@ -1,6 +1,6 @@
 //! Anomalies that the point of the capture explains, counted over streams: formats have one record for all of them.
 
-use tidewire::{Anomaly, AnomalyKind, Explanation, StreamEvidence};
+use tidewire::{Anomaly, AnomalyKind, Explanation, StreamEvidence, Timestamp};
 
 use crate::model::FlowRecord;
 
@@ -27,10 +27,10 @@ pub struct Explained {
     pub explanation: Explanation,
     /// How many streams have it.
     pub streams: u64,
-    /// When the first of them began, nanoseconds since the epoch.
-    pub first_ns: u64,
+    /// When the first of them began.
+    pub first: Timestamp,
     /// When the last of them ended.
-    pub last_ns: u64,
+    pub last: Timestamp,
 }
 
 /// Counts streams by what their anomalies are explained with: an entry for each kind and IP protocol, so their number is bounded.
@@ -88,13 +88,13 @@ impl Explainer {
     }
 
     fn count(&mut self, flow: &FlowRecord<'_>, kind: AnomalyKind, explanation: Explanation) {
-        let (proto, first_ns, last_ns) = (flow.key.proto, flow.start_ns, flow.end_ns);
+        let (proto, first, last) = (flow.key.proto, flow.start, flow.last);
         match self.counts.iter_mut().find(|one| (one.kind, one.proto) == (kind, proto)) {
             Some(one) => {
                 one.streams += 1;
-                (one.first_ns, one.last_ns) = (one.first_ns.min(first_ns), one.last_ns.max(last_ns));
+                (one.first, one.last) = (one.first.min(first), one.last.max(last));
             }
-            None => self.counts.push(Explained { kind, proto, explanation, streams: 1, first_ns, last_ns }),
+            None => self.counts.push(Explained { kind, proto, explanation, streams: 1, first, last }),
         }
     }
 }

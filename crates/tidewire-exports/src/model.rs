@@ -1,11 +1,12 @@
 //! Records, borrowed from their owners.
 
+use std::{net::IpAddr, time::Duration};
+
 use tidewire::{
     Anomaly, ClientBy, Conflict, DefragPolicy, Direction, DirectionStats, EndReason, FlowKey, Gap, Mptcp, Rejection,
     Stream, TcpState, Timestamp,
 };
 use tidewire_protocols::{App, Transaction};
-use tidewire_types::saturating_nanos;
 
 /// Where packets came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,14 +44,14 @@ pub struct FlowRecord<'a> {
     pub end: EndReason,
     /// Whether the stream continues: the counters are those since the previous record (flowEndReason 2 of IPFIX, active timeout).
     pub is_interim: bool,
-    /// The least time of a packet, nanoseconds since the epoch.
-    pub start_ns: u64,
+    /// The least time of a packet.
+    pub start: Timestamp,
     /// The greatest time of a packet.
-    pub end_ns: u64,
+    pub last: Timestamp,
     /// Time of the packet that opened it: the names of streams are made of it.
-    pub opened_ns: u64,
-    /// The farthest that time went back in it, nanoseconds; 0: it did not.
-    pub time_back_ns: u64,
+    pub opened: Timestamp,
+    /// The farthest that time went back in it; `None`: it did not.
+    pub time_back: Option<Duration>,
     /// Packets whose times are outliers.
     pub time_outliers: u32,
     /// Figures of both directions, in the order of their indices.
@@ -107,10 +108,10 @@ impl<'a> FlowRecord<'a> {
             state,
             end,
             is_interim: false,
-            start_ns: 0,
-            end_ns: 0,
-            opened_ns: 0,
-            time_back_ns: 0,
+            start: Timestamp::UNIX_EPOCH,
+            last: Timestamp::UNIX_EPOCH,
+            opened: Timestamp::UNIX_EPOCH,
+            time_back: None,
             time_outliers: 0,
             stats: Default::default(),
             gaps: &[],
@@ -132,15 +133,15 @@ impl<'a> FlowRecord<'a> {
         Self {
             client_known: stream.client_known(),
             client_by: stream.client_by(),
-            start_ns: stream.start().as_nanos(),
-            end_ns: stream.end().as_nanos(),
+            start: stream.start(),
+            last: stream.end(),
             stats: Direction::BOTH.map(|direction| stream.stats(direction)),
             gaps: stream.gaps(),
             conflicts: Direction::BOTH.map(|direction| stream.conflicts(direction)),
             anomalies: stream.anomalies(),
-            time_back_ns: stream.time_back().map_or(0, saturating_nanos),
+            time_back: stream.time_back(),
             time_outliers: stream.time_outliers(),
-            opened_ns: stream.opened().as_nanos(),
+            opened: stream.opened(),
             app,
             priority: stream.priority(),
             mptcp: stream.mptcp(),
@@ -154,8 +155,7 @@ impl<'a> FlowRecord<'a> {
     #[must_use]
     pub fn since(&self, before: &[DirectionStats; 2]) -> Self {
         let mut rest = self.clone();
-        rest.start_ns =
-            before.iter().filter_map(|stats| stats.end).max().map_or(0, Timestamp::as_nanos).max(self.start_ns);
+        rest.start = before.iter().filter_map(|stats| stats.end).max().map_or(self.start, |end| end.max(self.start));
         for (stats, before) in rest.stats.iter_mut().zip(before) {
             let counters = [
                 (&mut stats.packets, before.packets),
@@ -182,8 +182,8 @@ impl<'a> FlowRecord<'a> {
 
     /// From the first packet to the last.
     #[must_use]
-    pub fn duration_ns(&self) -> u64 {
-        self.end_ns.saturating_sub(self.start_ns)
+    pub fn duration(&self) -> Duration {
+        self.last.saturating_duration_since(self.start)
     }
 }
 
@@ -195,8 +195,8 @@ pub struct Exchange<'a> {
     pub stream: u64,
     /// Addresses, ports, protocol, VLAN and tunnel of the stream.
     pub key: FlowKey,
-    /// Time of the stream's first packet, nanoseconds since the epoch.
-    pub stream_start_ns: u64,
+    /// Time of the stream's first packet.
+    pub stream_start: Timestamp,
     /// Which transaction of its stream it is, from 0.
     pub number: u32,
     /// The request and its response.
@@ -209,26 +209,27 @@ impl<'a> Exchange<'a> {
     /// A transaction of a stream whose id, key and first packet's time these are: its `number`th, from 0.
     #[must_use]
     pub fn new(
-        (stream, key, stream_start_ns): (u64, FlowKey, u64),
+        (stream, key, stream_start): (u64, FlowKey, Timestamp),
         number: u32,
         transaction: &'a Transaction,
         origin: Origin<'a>,
     ) -> Self {
-        Self { stream, key, stream_start_ns, number, transaction, origin }
+        Self { stream, key, stream_start, number, transaction, origin }
     }
 }
 
 /// A pattern that was found in a stream.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct MatchRecord<'a> {
     /// The stream's id.
     pub stream: u64,
     /// Addresses, ports, protocol, VLAN and tunnel of the stream.
     pub key: FlowKey,
-    /// Time of the stream's first packet, nanoseconds since the epoch.
-    pub stream_start_ns: u64,
+    /// Time of the stream's first packet.
+    pub stream_start: Timestamp,
     /// Time of the packet that completed it.
-    pub time_ns: u64,
+    pub time: Timestamp,
     /// Who sent it.
     pub direction: Direction,
     /// Offset of its first byte in the direction.
@@ -245,8 +246,34 @@ pub struct MatchRecord<'a> {
     pub origin: Origin<'a>,
 }
 
+impl<'a> MatchRecord<'a> {
+    /// The pattern of this name and index, whose `bytes` begin at `offset` of a direction of a stream; without times, severity and origin.
+    #[must_use]
+    pub fn new(
+        (stream, key): (u64, FlowKey),
+        direction: Direction,
+        (offset, bytes): (u64, u64),
+        (pattern, pattern_index): (&'a str, u64),
+    ) -> Self {
+        Self {
+            stream,
+            key,
+            stream_start: Timestamp::UNIX_EPOCH,
+            time: Timestamp::UNIX_EPOCH,
+            direction,
+            offset,
+            length: bytes,
+            pattern,
+            pattern_index,
+            severity: None,
+            origin: Origin::default(),
+        }
+    }
+}
+
 /// Similar events, folded.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct EventRecord<'a> {
     /// Whose it is, where it was collected from several.
     pub sensor: Option<&'a str>,
@@ -260,18 +287,18 @@ pub struct EventRecord<'a> {
     pub severity: &'a str,
     /// How many events.
     pub count: u64,
-    /// Time of the first event, nanoseconds since the epoch.
-    pub first_ns: u64,
+    /// Time of the first event.
+    pub first: Timestamp,
     /// Time of the last event.
-    pub last_ns: u64,
+    pub last: Timestamp,
     /// Whether nothing else can be read.
     pub is_encrypted: bool,
     /// The protocol, if all have the same.
     pub proto: Option<&'a str>,
     /// The client's address and port, as far as all have the same.
-    pub client: (Option<std::net::IpAddr>, Option<u16>),
+    pub client: (Option<IpAddr>, Option<u16>),
     /// The server's.
-    pub server: (Option<std::net::IpAddr>, Option<u16>),
+    pub server: (Option<IpAddr>, Option<u16>),
     /// The Community ID of the flow, if all have the same.
     pub community_id: Option<&'a str>,
     /// The stream, if all have the same.
@@ -288,13 +315,14 @@ pub struct EventRecord<'a> {
 
 /// A datagram that arrived in fragments.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct DatagramRecord {
     /// Number of the fragment that completed or ended it.
     pub packet: u64,
     /// The sender.
-    pub source: std::net::IpAddr,
+    pub source: IpAddr,
     /// The receiver.
-    pub destination: std::net::IpAddr,
+    pub destination: IpAddr,
     /// The identification of IP.
     pub ip_id: u32,
     /// The protocol that it carries.
@@ -313,8 +341,30 @@ pub struct DatagramRecord {
     pub rejected: Option<Rejection>,
 }
 
+impl DatagramRecord {
+    /// A datagram between two hosts, with its identification and protocol, of which nothing else is known.
+    #[must_use]
+    pub fn new(packet: u64, source: IpAddr, destination: IpAddr, ip_id: u32, proto: u8) -> Self {
+        let (fragments, bytes, sha256, policy) = (0, 0, [0; 32], DefragPolicy::Linux);
+        Self {
+            packet,
+            source,
+            destination,
+            ip_id,
+            proto,
+            fragments,
+            bytes,
+            sha256,
+            policy,
+            overlaps: 0,
+            rejected: None,
+        }
+    }
+}
+
 /// A file that a direction of a stream was written to.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct FileRecord<'a> {
     /// The file's name; `None`: nothing was delivered.
     pub name: Option<&'a str>,
@@ -324,10 +374,10 @@ pub struct FileRecord<'a> {
     pub key: FlowKey,
     /// Whose bytes they are.
     pub direction: Direction,
-    /// Time of the stream's first packet, nanoseconds since the epoch.
-    pub start_ns: u64,
+    /// Time of the stream's first packet.
+    pub start: Timestamp,
     /// Time of the stream's last packet.
-    pub end_ns: u64,
+    pub last: Timestamp,
     /// Why the stream ended.
     pub end: EndReason,
     /// Length of the file.
@@ -336,6 +386,19 @@ pub struct FileRecord<'a> {
     pub sha256: Option<[u8; 32]>,
     /// Gaps of the direction.
     pub gaps: &'a [Gap],
+}
+
+impl<'a> FileRecord<'a> {
+    /// A direction of a stream that began and ended at these times, of which nothing was written.
+    #[must_use]
+    pub fn new(
+        (stream, key): (u64, FlowKey),
+        direction: Direction,
+        (start, last): (Timestamp, Timestamp),
+        end: EndReason,
+    ) -> Self {
+        Self { name: None, stream, key, direction, start, last, end, bytes: 0, sha256: None, gaps: &[] }
+    }
 }
 
 /// A number that names a stream among those of many runs: it is derived from the stream's id and its first packet's time, so that

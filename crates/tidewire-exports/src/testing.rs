@@ -1,5 +1,7 @@
 //! For tests: records with every field, and text that tries to break lines.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use tidewire::{
     Anomaly, AnomalyKind, DefragPolicy, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, GapCause,
@@ -117,14 +119,14 @@ impl Sample {
             key,
             client_known: true,
             client_by: tidewire::ClientBy::Handshake,
-            time_back_ns: 0,
+            time_back: None,
             time_outliers: 0,
             state: if key.proto == 6 { TcpState::Closed } else { TcpState::Stateless },
             end: EndReason::Fin,
             is_interim: false,
-            start_ns: START_NS,
-            opened_ns: START_NS,
-            end_ns: START_NS + 2_000_000_000,
+            start: Timestamp::from_nanos(START_NS),
+            opened: Timestamp::from_nanos(START_NS),
+            last: Timestamp::from_nanos(START_NS + 2_000_000_000),
             stats,
             gaps: &self.gaps,
             conflicts: [&[], &[]],
@@ -142,7 +144,14 @@ impl Sample {
 
 pub(crate) fn exchange(transaction: &Transaction) -> Exchange<'_> {
     let key = key(17);
-    Exchange { stream: 17, key, stream_start_ns: START_NS, number: 0, transaction, origin: Origin::default() }
+    Exchange {
+        stream: 17,
+        key,
+        stream_start: Timestamp::from_nanos(START_NS),
+        number: 0,
+        transaction,
+        origin: Origin::default(),
+    }
 }
 
 /// A match of a pattern of this name.
@@ -150,8 +159,8 @@ pub(crate) fn found(name: &str) -> MatchRecord<'_> {
     MatchRecord {
         stream: 17,
         key: key(6),
-        stream_start_ns: START_NS,
-        time_ns: START_NS + 5,
+        stream_start: Timestamp::from_nanos(START_NS),
+        time: Timestamp::from_nanos(START_NS + 5),
         direction: Direction::ServerToClient,
         offset: 9,
         length: 4,
@@ -174,7 +183,18 @@ pub(crate) fn datagram(rejected: Option<Rejection>) -> DatagramRecord {
 pub(crate) fn file(gaps: &[Gap]) -> FileRecord<'_> {
     let (stream, key, direction) = (17, key(6), Direction::ServerToClient);
     let (start_ns, end_ns, end) = (START_NS, START_NS + 5, EndReason::Fin);
-    FileRecord { name: None, stream, key, direction, start_ns, end_ns, end, bytes: 0, sha256: None, gaps }
+    FileRecord {
+        name: None,
+        stream,
+        key,
+        direction,
+        start: Timestamp::from_nanos(start_ns),
+        last: Timestamp::from_nanos(end_ns),
+        end,
+        bytes: 0,
+        sha256: None,
+        gaps,
+    }
 }
 
 /// A value of a structure that may have more fields.
@@ -236,7 +256,7 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         flags: [0x0110, 0x87f0],
         rcode: some(text),
         answers: answers,
-        latency_ns: Some(1_500_000),
+        latency: Some(Duration::from_nanos(1_500_000)),
     });
     let http = filled!(Http {
         method: some(text),
@@ -281,7 +301,9 @@ pub(crate) fn transactions(text: &str) -> Vec<Transaction> {
         hassh: some(text),
         hassh_server: some(text),
     });
-    let of = |service, fields| Transaction::new(service, fields, START_NS, START_NS + 1_000_000);
+    let of = |service, fields| {
+        Transaction::new(service, fields, Timestamp::from_nanos(START_NS), Timestamp::from_nanos(START_NS + 1_000_000))
+    };
     vec![
         of(Service::Tls, Fields::Tls(tls.into())),
         of(Service::Dns, Fields::Dns(dns.into())),

@@ -3,7 +3,7 @@
 //!
 //! Only standard blocks: a custom one between packets is a frame to tshark, and shifts the numbers of all that follow.
 
-use tidewire_wire::{ChecksumStatus, LinkType};
+use tidewire_wire::{ChecksumStatus, LinkType, Timestamp};
 
 use crate::supplement::{NAMES, SECRETS};
 pub use crate::supplement::{Supplement, Supplements, Writer};
@@ -105,8 +105,8 @@ const ETHERNET_BYTES_MAX: u32 = 1522;
 pub struct Packet<'a> {
     /// Number of its interface in the segment, from 0.
     pub interface: u32,
-    /// Capture time, nanoseconds since the epoch.
-    pub timestamp_ns: u64,
+    /// Capture time.
+    pub timestamp: Timestamp,
     /// The captured bytes.
     pub bytes: &'a [u8],
     /// Bytes on the wire.
@@ -125,9 +125,9 @@ pub struct Packet<'a> {
 impl<'a> Packet<'a> {
     /// A packet without options.
     #[must_use]
-    pub fn new(interface: u32, timestamp_ns: u64, bytes: &'a [u8], wire_bytes: u32) -> Self {
+    pub fn new(interface: u32, timestamp: Timestamp, bytes: &'a [u8], wire_bytes: u32) -> Self {
         let (way, checksum) = (Way::Unknown, ChecksumStatus::Unknown);
-        Self { interface, timestamp_ns, bytes, wire_bytes, way, checksum, dropped: 0, comment: "" }
+        Self { interface, timestamp, bytes, wire_bytes, way, checksum, dropped: 0, comment: "" }
     }
 
     /// The packet's flags (`epb_flags`); 0: nothing is known.
@@ -173,7 +173,7 @@ impl<'a> Packet<'a> {
 pub fn enhanced_packet(out: &mut Vec<u8>, packet: &Packet<'_>) -> u32 {
     let length = packet.block_bytes() as u32;
     out.reserve(length as usize);
-    let timestamp = packet.timestamp_ns;
+    let timestamp = packet.timestamp.as_nanos();
     let head = [
         ENHANCED_PACKET,
         length,
@@ -197,7 +197,7 @@ pub fn enhanced_packet(out: &mut Vec<u8>, packet: &Packet<'_>) -> u32 {
 
 /// Appends a packet with options that are encoded already, little-endian, their end included; its own fields for options are left out.
 pub fn enhanced_packet_with(out: &mut Vec<u8>, packet: &Packet<'_>, options: &[u8]) {
-    let plain = Packet::new(packet.interface, packet.timestamp_ns, packet.bytes, packet.wire_bytes);
+    let plain = Packet::new(packet.interface, packet.timestamp, packet.bytes, packet.wire_bytes);
     let start = out.len();
     let length = enhanced_packet(out, &plain) + options.len().next_multiple_of(4) as u32;
     out.truncate(out.len() - 4);
@@ -275,12 +275,12 @@ pub fn interface_description(out: &mut Vec<u8>, interface: &Interface) {
 pub struct Statistics {
     /// Number of the interface in the segment.
     pub interface: u32,
-    /// When these figures were read, nanoseconds since the epoch.
-    pub timestamp_ns: u64,
-    /// When counting began and ended, nanoseconds since the epoch.
-    pub start_ns: Option<u64>,
-    /// See `start_ns`.
-    pub end_ns: Option<u64>,
+    /// When these figures were read.
+    pub timestamp: Timestamp,
+    /// When counting began and ended.
+    pub start: Option<Timestamp>,
+    /// See `start`.
+    pub end: Option<Timestamp>,
     /// Packets that the interface received.
     pub received: Option<u64>,
     /// Packets that the interface dropped.
@@ -296,13 +296,13 @@ pub struct Statistics {
 /// Appends an interface's statistics.
 pub fn interface_statistics(out: &mut Vec<u8>, statistics: &Statistics) {
     // Times are two words, the upper one first.
-    let time = |ns: u64| ns.rotate_left(32);
+    let time = |time: Timestamp| time.as_nanos().rotate_left(32);
     block(out, INTERFACE_STATISTICS, |out| {
         out.extend_from_slice(&statistics.interface.to_le_bytes());
-        out.extend_from_slice(&time(statistics.timestamp_ns).to_le_bytes());
+        out.extend_from_slice(&time(statistics.timestamp).to_le_bytes());
         let options = [
-            (option::START_TIME, statistics.start_ns.map(time)),
-            (option::END_TIME, statistics.end_ns.map(time)),
+            (option::START_TIME, statistics.start.map(time)),
+            (option::END_TIME, statistics.end.map(time)),
             (option::RECEIVED, statistics.received),
             (option::DROPPED, statistics.dropped),
             (option::FILTER_ACCEPTED, statistics.filter_accepted),
@@ -381,7 +381,7 @@ mod tests {
         for length in 0..9_usize {
             let bytes = vec![length as u8; length];
             for (interface, time) in times.into_iter().enumerate() {
-                let plain = Packet::new(interface as u32, time, &bytes, length as u32 + 3);
+                let plain = Packet::new(interface as u32, Timestamp::from_nanos(time), &bytes, length as u32 + 3);
                 for packet in [plain, Packet { way: Way::Out, dropped: 7, comment: "cut off", ..plain }] {
                     let before = file.len();
                     let length = enhanced_packet(&mut file, &packet);
@@ -423,7 +423,8 @@ mod tests {
         ];
         for (checksum, bytes, wire_bytes, _) in cases {
             for (way, comment) in [(Way::Unknown, ""), (Way::In, "a comment"), (Way::Out, "")] {
-                let packet = Packet { checksum, way, comment, ..Packet::new(0, 1, bytes, wire_bytes) };
+                let packet =
+                    Packet { checksum, way, comment, ..Packet::new(0, Timestamp::from_nanos(1), bytes, wire_bytes) };
                 let before = file.len();
                 assert_eq!(enhanced_packet(&mut file, &packet) as usize, packet.block_bytes());
                 assert_eq!(file.len() - before, packet.block_bytes());

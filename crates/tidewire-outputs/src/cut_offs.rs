@@ -94,7 +94,7 @@ impl CutOffs {
     /// Corrects a record: cut-off bytes are no loss, and anomalies that only come of them are removed. Returns its lists if something was
     /// cut off.
     pub fn correct(&self, flow: &mut FlowRecord<'_>) -> Option<Corrected> {
-        let amounts = self.of(flow.id, &flow.key, [flow.start_ns, flow.end_ns])?;
+        let amounts = self.of(flow.id, &flow.key, [flow.start.as_nanos(), flow.last.as_nanos()])?;
         forgive(&amounts, &mut flow.stats, flow.gaps);
         ended(&flow.stats, &mut flow.state, &mut flow.end);
         flow.cut_off = Some(amounts);

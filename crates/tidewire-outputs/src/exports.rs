@@ -161,9 +161,9 @@ impl Exports {
         self.outputs.iter().map(|output| output.has_failed())
     }
 
-    /// The time after which a stream that continues has an interim record, nanoseconds; `None`: no output has such records.
-    pub fn active_timeout_ns(&self) -> Option<u64> {
-        self.settings.active_timeout_ns.filter(|_| self.needs(|needs| needs.interim))
+    /// The time after which a stream that continues has an interim record; `None`: no output has such records.
+    pub fn active_timeout(&self) -> Option<Duration> {
+        self.settings.active_timeout.filter(|_| self.needs(|needs| needs.interim))
     }
 
     /// Whether records need the order of packets.
@@ -234,10 +234,10 @@ impl Exports {
             None => (flow.anomalies, &[][..]),
         };
         if let Some((_, Paths::NoLongerFew)) = remaining {
-            self.write(&Record::Release { are_few: false }, flow.end_ns, scratch);
+            self.write(&Record::Release { are_few: false }, flow.last.as_nanos(), scratch);
         }
         let ended = EndedFlow { flow, anomalies, held, rest, history: history.unwrap_or(&empty) };
-        self.write(&Record::Flow(&ended), flow.end_ns, scratch);
+        self.write(&Record::Flow(&ended), flow.last.as_nanos(), scratch);
     }
 
     /// The anomalies of a stream that are written with it, or held as long as streams with such are few; `None`: all are written.

@@ -69,8 +69,8 @@ pub struct Settings {
     pub enterprise: Option<u32>,
     /// Datagrams a second to a collector; 0: without a limit.
     pub udp_rate: u32,
-    /// The time after which a stream that continues has a record in messages, nanoseconds; `None`: at its end only.
-    pub active_timeout_ns: Option<u64>,
+    /// The time after which a stream that continues has a record in messages; `None`: at its end only.
+    pub active_timeout: Option<Duration>,
     /// Limits of a file.
     pub rotate: Rotate,
     /// Room for records that wait for a slow disk or reader: what finds none is lost, and counted. `None`: the caller waits.
@@ -96,7 +96,7 @@ impl Default for Settings {
             eve: eve::Types::default(),
             enterprise: None,
             udp_rate: 0,
-            active_timeout_ns: None,
+            active_timeout: None,
             rotate: Rotate::default(),
             room: None,
             keep: Keep::default(),

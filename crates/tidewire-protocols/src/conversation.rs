@@ -1,6 +1,6 @@
 //! One stream, from its first bytes to its end.
 
-use tidewire_core::Direction;
+use tidewire_core::{Direction, Timestamp};
 
 use crate::{
     budget::{Budget, SlotIndex},
@@ -19,8 +19,8 @@ pub struct Piece<'a> {
     pub bytes: &'a [u8],
     /// Whether they are one datagram.
     pub is_datagram: bool,
-    /// Time of the packet that brought them, nanoseconds since the epoch.
-    pub timestamp_ns: u64,
+    /// Time of the packet that brought them.
+    pub timestamp: Timestamp,
 }
 
 /// The state of one stream, which belongs to one [`Budget`]. The default is one of which nothing was seen.
@@ -85,7 +85,8 @@ impl Conversation {
     /// Takes bytes if they are within a body: then only their number matters, neither ports nor what waits. `false`: nothing was done,
     /// and they go to [`data`](Self::data).
     #[inline]
-    pub fn take_body(&mut self, direction: Direction, bytes: usize, timestamp_ns: u64, budget: &mut Budget) -> bool {
+    pub fn take_body(&mut self, direction: Direction, bytes: usize, timestamp: Timestamp, budget: &mut Budget) -> bool {
+        let ns = timestamp.as_nanos();
         let State::Parsing(place, ahead) = &mut self.0 else { return false };
         let side = direction as usize;
         if side == SERVER
@@ -94,14 +95,14 @@ impl Conversation {
         {
             ahead.room -= bytes;
             ahead.taken += bytes;
-            ahead.ns = timestamp_ns;
+            ahead.ns = ns;
             return true;
         }
         let Some(parser) = budget.parser(*place) else { return false };
         if ahead.taken > 0 {
             parser.take_body(SERVER, ahead.taken as usize, ahead.ns);
         }
-        let is_taken = parser.take_body(side, bytes, timestamp_ns);
+        let is_taken = parser.take_body(side, bytes, ns);
         *ahead = Ahead::of(parser);
         is_taken
     }
@@ -120,7 +121,7 @@ impl Conversation {
     fn take(&mut self, piece: &Piece<'_>, ports: Ports, budget: &mut Budget, report: &mut Report<'_>) {
         let side = piece.direction as usize;
         self.catch_up(budget);
-        let input = Input { side, bytes: piece.bytes, is_datagram: piece.is_datagram, ns: piece.timestamp_ns };
+        let input = Input { side, bytes: piece.bytes, is_datagram: piece.is_datagram, ns: piece.timestamp.as_nanos() };
         let place = match self.0 {
             State::New | State::Joined => {
                 let is_joined = matches!(self.0, State::Joined) && !input.is_datagram;

@@ -35,8 +35,8 @@ impl Transaction {
     /// # Errors
     /// Those of the serializer.
     pub fn serialize_members<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        map.serialize_entry("start_ns", &self.start_ns)?;
-        map.serialize_entry("end_ns", &self.end_ns)?;
+        map.serialize_entry("start_ns", &self.start.as_nanos())?;
+        map.serialize_entry("end_ns", &self.end.as_nanos())?;
         map.serialize_entry("service", &self.service)?;
         if let Some(name) = self.name() {
             map.serialize_entry("name", name)?;

@@ -1,6 +1,8 @@
 //! For tests: conversations out of pieces, cut anywhere.
 
-use tidewire_core::Direction;
+use std::time::Duration;
+
+use tidewire_core::{Direction, Timestamp};
 
 use crate::{
     Answer, App, Budget, Certificate, Conversation, Dhcp, Dns, DnsQuestion, Fields, Ftp, Http, Ntp, Piece, Ports, Quic,
@@ -23,7 +25,7 @@ pub(crate) const STEP_NS: u64 = 10;
 /// When a transaction began and ended: of packets by their number.
 pub(crate) fn packets(transaction: &Transaction) -> (u64, u64) {
     let packet = |ns: u64| (ns - FIRST_NS) / STEP_NS;
-    (packet(transaction.start_ns), packet(transaction.end_ns))
+    (packet(transaction.start.as_nanos()), packet(transaction.end.as_nanos()))
 }
 
 /// A conversation's events in order.
@@ -104,10 +106,12 @@ fn pass(sent: &Sent, ports: Ports, counts_bodies: bool, report: &mut Report<'_>)
                 continue;
             }
         };
-        if counts_bodies && conversation.take_body(direction, bytes.len(), timestamp_ns, &mut budget) {
+        if counts_bodies
+            && conversation.take_body(direction, bytes.len(), Timestamp::from_nanos(timestamp_ns), &mut budget)
+        {
             continue;
         }
-        let piece = Piece { direction, bytes, is_datagram, timestamp_ns };
+        let piece = Piece { direction, bytes, is_datagram, timestamp: Timestamp::from_nanos(timestamp_ns) };
         conversation.data(&piece, ports, &mut budget, report);
     }
     let app = conversation.close(&mut budget, report);
@@ -160,7 +164,7 @@ pub(crate) fn complete() -> Vec<Transaction> {
         rcode: text(),
         answers: vec![answer],
         answers_left_out: 1,
-        latency_ns: Some(1),
+        latency: Some(Duration::from_nanos(1)),
         more: vec![DnsQuestion { name: "x".into(), kind: "A".into(), class: Some(3) }],
         conflicting: true,
         ..Dns::default()
@@ -223,9 +227,14 @@ pub(crate) fn complete() -> Vec<Transaction> {
         domain: text(),
         lease: Some(1),
     };
-    let ntp = Ntp { reference: text(), latency_ns: Some(1), ..Ntp::default() };
+    let ntp = Ntp { reference: text(), latency: Some(Duration::from_nanos(1)), ..Ntp::default() };
     let socks = Socks { version: 5, command: Some(1), host: text(), port: Some(1), user: text(), reply: Some(0) };
-    let of = |service, fields| Transaction { start_ns: 0, end_ns: 0, service, fields };
+    let of = |service, fields| Transaction {
+        start: Timestamp::from_nanos(0),
+        end: Timestamp::from_nanos(0),
+        service,
+        fields,
+    };
     vec![
         of(Service::Tls, Fields::Tls(tls.into())),
         of(Service::Dns, Fields::Dns(dns.into())),

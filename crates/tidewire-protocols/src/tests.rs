@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use tidewire_core::Direction::{self, ClientToServer, ServerToClient};
+use tidewire_types::Timestamp;
 
 use crate::{
     App, Budget, Conversation, Piece, Ports, QuicHistory, Report, Service, Value,
@@ -147,7 +148,12 @@ fn steps(events: &[(Direction, Vec<u8>)], port: u16, piece_bytes: &[usize]) -> (
                 let (bytes_now, behind) = rest.split_at(piece_bytes[pieces % piece_bytes.len()].min(rest.len()));
                 rest = behind;
                 (bytes, pieces) = (bytes + bytes_now.len(), pieces + 1);
-                let piece = Piece { direction: *direction, bytes: bytes_now, is_datagram: false, timestamp_ns: 1 };
+                let piece = Piece {
+                    direction: *direction,
+                    bytes: bytes_now,
+                    is_datagram: false,
+                    timestamp: Timestamp::from_nanos(1),
+                };
                 let ports = Ports { client: 40_000, server: port };
                 conversation.data(&piece, ports, &mut budget, &mut Report::Each(&mut drop));
             }
@@ -337,7 +343,7 @@ fn steps_of_datagrams(datagrams: &[&[u8]], port: u16) -> (u64, u64) {
         (Conversation::default(), Budget::default(), QuicHistory::default());
     let ((), steps) = work::of(|| {
         for (bytes, direction) in datagrams.iter().zip([ClientToServer, ServerToClient].into_iter().cycle()) {
-            let piece = Piece { direction, bytes, is_datagram: true, timestamp_ns: 1 };
+            let piece = Piece { direction, bytes, is_datagram: true, timestamp: Timestamp::from_nanos(1) };
             let ports = Ports { client: 40_000, server: port };
             conversation.data(&piece, ports, &mut budget, &mut Report::Each(&mut drop));
             history.datagram(direction as usize, bytes, 1);
@@ -408,7 +414,12 @@ fn memory_of_a_stream_has_a_bound() {
             if next == query && round > 0 {
                 bytes[3..5].copy_from_slice(&(round as u16).to_be_bytes());
             }
-            let piece = Piece { direction: ClientToServer, bytes: &bytes, is_datagram: false, timestamp_ns: round };
+            let piece = Piece {
+                direction: ClientToServer,
+                bytes: &bytes,
+                is_datagram: false,
+                timestamp: Timestamp::from_nanos(round),
+            };
             conversation.data(&piece, Ports { client: 1, server: 53 }, &mut budget, &mut Report::First);
             most = most.max(budget.used_bytes());
         }
@@ -422,7 +433,8 @@ fn memory_of_a_stream_has_a_bound() {
 fn memory_of_all_streams_has_a_bound() {
     let mut budget = Budget::new(10_000);
     let hello = b"GET /something HTTP/1.1\r\nHost: www.example.org\r\n";
-    let piece = Piece { direction: ClientToServer, bytes: hello, is_datagram: false, timestamp_ns: 0 };
+    let piece =
+        Piece { direction: ClientToServer, bytes: hello, is_datagram: false, timestamp: Timestamp::from_nanos(0) };
     let mut conversations: Vec<Conversation> = (0..100).map(|_| Conversation::default()).collect();
     for conversation in &mut conversations {
         conversation.data(&piece, Ports::default(), &mut budget, &mut Report::First);
@@ -443,7 +455,8 @@ fn memory_of_all_streams_has_a_bound() {
 #[test]
 fn a_flood_of_beginnings_takes_no_names_from_later_streams() {
     let mut budget = Budget::new(64 << 10);
-    let piece = |bytes| Piece { direction: ClientToServer, bytes, is_datagram: false, timestamp_ns: 0 };
+    let piece =
+        |bytes| Piece { direction: ClientToServer, bytes, is_datagram: false, timestamp: Timestamp::from_nanos(0) };
     let (attack, honest) = (hello("attack.example"), hello("honest.example"));
     let mut flood: Vec<Conversation> = Vec::new();
     for round in 0..1000 {

@@ -4,15 +4,16 @@ use crate::{
     fields::{Dhcp, Dns, Ftp, Http, Ntp, Quic, Smtp, Socks, Ssh, Tls},
     value::{Members, Service, Value},
 };
+use tidewire_types::Timestamp;
 
 /// A question and its answer: a handshake, a query, a request, or as much of it as was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transaction {
-    /// Time of the packet that began it, nanoseconds since the epoch.
-    pub start_ns: u64,
+    /// Time of the packet that began it.
+    pub start: Timestamp,
     /// Time of the packet that ended it.
-    pub end_ns: u64,
+    pub end: Timestamp,
     /// The protocol, which may be another one than the stream's first (after STARTTLS or CONNECT).
     pub service: Service,
     /// The fields of its protocol.
@@ -46,10 +47,10 @@ pub enum Fields {
 }
 
 impl Transaction {
-    /// A transaction between two times, nanoseconds since the epoch.
+    /// A transaction between two times.
     #[must_use]
-    pub fn new(service: Service, fields: Fields, start_ns: u64, end_ns: u64) -> Self {
-        Self { start_ns, end_ns, service, fields }
+    pub fn new(service: Service, fields: Fields, start: Timestamp, end: Timestamp) -> Self {
+        Self { start, end, service, fields }
     }
 
     /// The name in it: the server's name (TLS, QUIC, HTTP), the name in the question (DNS), the server's name for

@@ -1,6 +1,7 @@
 //! The segment that is being recorded, as the capture thread knows it.
 
 use std::time::Instant;
+use tidewire_types::Timestamp;
 
 use tidewire_archive::block::{
     Interface, Statistics, Supplement, interface_description, interface_statistics, section_header, supplement,
@@ -144,7 +145,13 @@ impl OpenSegment {
     pub fn baseline(&mut self, lost: &[Lost], timestamp_ns: u64, buffer: &mut Buffer) {
         for (interface, lost) in (0..).zip(lost).filter(|(_, lost)| **lost != Lost::default()) {
             let (dropped, system_dropped) = (Some(lost.dropped), Some(lost.system_dropped));
-            let statistics = Statistics { interface, timestamp_ns, dropped, system_dropped, ..Statistics::default() };
+            let statistics = Statistics {
+                interface,
+                timestamp: Timestamp::from_nanos(timestamp_ns),
+                dropped,
+                system_dropped,
+                ..Statistics::default()
+            };
             let before = buffer.bytes.len();
             interface_statistics(&mut buffer.bytes, &statistics);
             self.plain += (buffer.bytes.len() - before) as u64;

@@ -8,7 +8,7 @@ use tidewire_core::{
 };
 
 use crate::{
-    Capture, Error, Outcome,
+    Capture, Error, Outcome, Timestamp,
     setup::{Input, Setup},
 };
 
@@ -20,7 +20,7 @@ pub const STREAM_BYTES_KEPT: u64 = 1 << 20;
 pub struct FinishedStream {
     id: u64,
     key: FlowKey,
-    span_ns: (u64, u64),
+    span: (Timestamp, Timestamp),
     state: TcpState,
     reason: EndReason,
     stats: [DirectionStats; 2],
@@ -46,16 +46,16 @@ impl FinishedStream {
         self.key
     }
 
-    /// Time of its first packet, nanoseconds since 1970.
+    /// Time of its first packet.
     #[must_use]
-    pub fn start_ns(&self) -> u64 {
-        self.span_ns.0
+    pub fn start(&self) -> Timestamp {
+        self.span.0
     }
 
-    /// Time of its last packet, nanoseconds since 1970.
+    /// Time of its last packet.
     #[must_use]
-    pub fn end_ns(&self) -> u64 {
-        self.span_ns.1
+    pub fn end(&self) -> Timestamp {
+        self.span.1
     }
 
     /// The state of its TCP connection at the end.
@@ -187,7 +187,7 @@ impl<F: FnMut(FinishedStream) -> Option<FinishedStream>> Handler for Gathering<F
         let finished = FinishedStream {
             id: stream.id(),
             key: stream.key(),
-            span_ns: (stream.start().as_nanos(), stream.end().as_nanos()),
+            span: (stream.start(), stream.end()),
             state: stream.state(),
             reason,
             stats: directions.map(|direction| stream.stats(direction)),

@@ -49,8 +49,8 @@ impl Serialize for FinishedStream {
         let form = Form {
             id: self.id(),
             key: self.key(),
-            start_ns: self.start_ns(),
-            end_ns: self.end_ns(),
+            start_ns: self.start().as_nanos(),
+            end_ns: self.end().as_nanos(),
             state: self.state(),
             end_reason: self.reason(),
             c2s: Side::of(self, Direction::ClientToServer),

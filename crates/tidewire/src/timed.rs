@@ -1,6 +1,6 @@
 //! Time spent in callbacks.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tidewire_core::{
     Chunk, Datagram, EndReason, Frame, Gap, Handler, OutsidePacket, Stream, StreamPacket, Timestamp, Unfinished,
@@ -12,14 +12,15 @@ use tidewire_core::{
 /// handler's data of each stream implements [`Clocked`] and accumulates the time.
 ///
 /// ```
+/// use std::time::Duration;
 /// use tidewire::{Capture, Clocked, EndReason, Handler, Stream, Timed};
 ///
 /// #[derive(Default)]
-/// struct Spent(u64);
+/// struct Spent(Duration);
 ///
 /// impl Clocked for Spent {
-///     fn spend(&mut self, ns: u64) {
-///         self.0 += ns;
+///     fn spend(&mut self, time: Duration) {
+///         self.0 += time;
 ///     }
 /// }
 ///
@@ -28,34 +29,35 @@ use tidewire_core::{
 /// impl Handler for Program {
 ///     type Data = Spent;
 ///     fn close(&mut self, stream: &mut Stream<'_, Spent>, _: EndReason) {
-///         println!("stream {}: {} ns in callbacks", stream.id(), stream.data().0);
+///         println!("stream {}: {:?} in callbacks", stream.id(), stream.data().0);
 ///     }
 /// }
 /// # fn main() -> Result<(), tidewire::Error> {
 /// # let capture: &[u8] = include_bytes!("../tests/corpus/hello/hello.pcap");
 /// let outcome = Capture::reader(capture).run_with(Timed::new(Program))?;
-/// assert!(outcome.handler().total_ns > 0);
+/// assert!(outcome.handler().total > Duration::ZERO);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Timed<H> {
     /// The handler that is measured.
     pub inner: H,
-    /// Nanoseconds spent in all of its calls.
-    pub total_ns: u64,
+    /// Time spent in all of its calls.
+    pub total: Duration,
 }
 
-/// A stream's own data that keeps the nanoseconds spent in callbacks.
+/// A stream's own data that keeps the time spent in callbacks.
 pub trait Clocked: Default {
     /// Adds to the time spent.
-    fn spend(&mut self, ns: u64);
+    fn spend(&mut self, time: Duration);
 }
 
 impl<H> Timed<H> {
     /// Measures `inner`.
     pub fn new(inner: H) -> Self {
-        Self { inner, total_ns: 0 }
+        Self { inner, total: Duration::ZERO }
     }
 }
 
@@ -64,9 +66,9 @@ impl<H: Handler<Data: Clocked>> Timed<H> {
     fn measure(&mut self, stream: &mut Stream<'_, H::Data>, call: impl FnOnce(&mut H, &mut Stream<'_, H::Data>)) {
         let begun = Instant::now();
         call(&mut self.inner, stream);
-        let ns = begun.elapsed().as_nanos() as u64;
-        self.total_ns += ns;
-        stream.data().spend(ns);
+        let time = begun.elapsed();
+        self.total += time;
+        stream.data().spend(time);
     }
 }
 
@@ -99,11 +101,11 @@ impl<H: Handler<Data: Clocked>> Handler for Timed<H> {
         self.measure(stream, |inner, stream| inner.visit(stream, clock));
     }
 
-    /// Passed on as it is: the time of this last call is in `total_ns`, but comes too late for the stream.
+    /// Passed on as it is: the time of this last call is in `total`, but comes too late for the stream.
     fn close(&mut self, stream: &mut Stream<'_, H::Data>, reason: EndReason) {
         let begun = Instant::now();
         self.inner.close(stream, reason);
-        self.total_ns += begun.elapsed().as_nanos() as u64;
+        self.total += begun.elapsed();
     }
 
     fn datagram(&mut self, datagram: &Datagram<'_>) {

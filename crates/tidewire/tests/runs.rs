@@ -1,6 +1,9 @@
 //! Runs of the library over the bundled conversation: one worker and several, stopping, failing, timing.
 
-use std::io::{Cursor, Write};
+use std::{
+    io::{Cursor, Write},
+    time::Duration,
+};
 
 use tidewire_testing::InTime as _;
 
@@ -152,7 +155,7 @@ fn finished_streams_are_those_that_a_handler_gets() {
     let one = &called[0];
     assert_eq!((one.reason().name(), one.gaps().len(), one.dropped_bytes(Direction::ClientToServer)), ("fin", 0, 0));
     assert_eq!(one.stats(Direction::ServerToClient).payload_wire_bytes, 8);
-    assert!(one.start_ns() < one.end_ns());
+    assert!(one.start().as_nanos() < one.end().as_nanos());
 }
 
 #[test]
@@ -314,16 +317,16 @@ fn a_ledger_is_reported_while_files_are_read() {
 }
 
 #[derive(Default)]
-struct Clock(u64);
+struct Clock(Duration);
 
 impl Clocked for Clock {
-    fn spend(&mut self, ns: u64) {
-        self.0 += ns;
+    fn spend(&mut self, time: Duration) {
+        self.0 += time;
     }
 }
 
 #[derive(Default)]
-struct Sleepy(Vec<u64>);
+struct Sleepy(Vec<Duration>);
 
 impl Handler for Sleepy {
     type Data = Clock;
@@ -342,8 +345,8 @@ impl Handler for Sleepy {
 fn time_in_callbacks_is_measured() {
     let outcome = Capture::reader(HELLO).run_with(Timed::new(Sleepy::default())).unwrap();
     let timed = outcome.handler();
-    assert!(timed.inner.0[0] >= 4_000_000);
-    assert!(timed.total_ns >= timed.inner.0[0]);
+    assert!(timed.inner.0[0] >= Duration::from_millis(4));
+    assert!(timed.total >= timed.inner.0[0]);
 }
 
 /// A capture is set up on one thread and can run on another.

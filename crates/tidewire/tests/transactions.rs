@@ -54,7 +54,7 @@ impl<const BYTES: bool> TransactionHandler for Kept<BYTES> {
     const BYTES: bool = BYTES;
 
     fn transaction(&mut self, stream: &mut Stream<'_, Self::Data>, transaction: Transaction) {
-        assert!(stream.data().conversation().is_new() || transaction.start_ns <= transaction.end_ns);
+        assert!(stream.data().conversation().is_new() || transaction.start.as_nanos() <= transaction.end.as_nanos());
         self.found.push((stream.id(), transaction));
     }
 }
@@ -92,7 +92,10 @@ fn hosts_of_http_are_printed_in_five_lines() {
 fn a_transaction_has_its_stream_and_times() {
     let first = Capture::file(demo()).transactions().unwrap().next().unwrap();
     assert_eq!((first.stream(), first.service(), first.name()), (2, Service::Dns, Some("www.tidewire.example")));
-    assert_eq!((first.start_ns(), first.end_ns()), (1_795_233_648_821_884_000, 1_795_233_648_822_156_000));
+    assert_eq!(
+        (first.start().as_nanos(), first.end().as_nanos()),
+        (1_795_233_648_821_884_000, 1_795_233_648_822_156_000)
+    );
     assert_eq!(first.key().to_string(), "udp 192.0.2.10:36426 > 198.51.100.80:53");
     assert_eq!(first.transaction().name(), first.name());
 }

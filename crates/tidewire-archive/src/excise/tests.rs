@@ -1,5 +1,5 @@
 use tidewire_files::encode::{Interface, Packet, Writer, enhanced_packet, interface_description, section_header};
-use tidewire_wire::LinkType;
+use tidewire_wire::{LinkType, Timestamp};
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn segment(payloads: &[Vec<u8>]) -> (Vec<u8>, Vec<u64>) {
     interface_description(&mut out, &Interface::new("eth0", LinkType::ETHERNET));
     for (number, payload) in payloads.iter().enumerate() {
         places.push(out.len() as u64);
-        enhanced_packet(&mut out, &Packet::new(0, number as u64, payload, payload.len() as u32));
+        enhanced_packet(&mut out, &Packet::new(0, Timestamp::from_nanos(number as u64), payload, payload.len() as u32));
     }
     (out, places)
 }

@@ -6,7 +6,7 @@ mod syncs;
 use std::{collections::BTreeMap, fs};
 
 use tidewire_files::{Block, Source as _};
-use tidewire_wire::{Frame, LinkType};
+use tidewire_wire::{Frame, LinkType, Timestamp};
 
 use crate::{
     Archive, Compression, Directory, FlowRecord, Identities, IndexBuilder, Query, SegmentName, SegmentWriter, Settings,
@@ -74,7 +74,10 @@ fn segment(
             let number = recorded.packets.len() as u64;
             let packet = packet(number, numbers);
             let time = 1_700_000_000_000_000_000 + number;
-            let length = block::enhanced_packet(&mut bytes, &block::Packet::new(0, time, &packet, packet.len() as u32));
+            let length = block::enhanced_packet(
+                &mut bytes,
+                &block::Packet::new(0, Timestamp::from_nanos(time), &packet, packet.len() as u32),
+            );
             builder.packet(0, at, length, time);
             at += u64::from(length);
             recorded.packets.push(packet);
@@ -196,7 +199,7 @@ fn after_input_and_output_errors_everything_is_there_once() {
                 let number = packets.len() as u64;
                 let packet = packet(number, &mut numbers);
                 let (mut bytes, time) = (Vec::new(), 1_700_000_000_000_000_000 + number);
-                let block = block::Packet::new(0, time, &packet, packet.len() as u32);
+                let block = block::Packet::new(0, Timestamp::from_nanos(time), &packet, packet.len() as u32);
                 let length = block::enhanced_packet(&mut bytes, &block);
                 builder.packet(0, at, length, time);
                 at += u64::from(length);

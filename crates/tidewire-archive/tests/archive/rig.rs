@@ -10,7 +10,7 @@ use tidewire_archive::{
     block::{Interface, Packet, Writer, enhanced_packet, interface_description, section_header},
 };
 use tidewire_files::{Block, Error, Reader, Source};
-use tidewire_wire::Frame;
+use tidewire_wire::{Frame, Timestamp};
 
 /// A packet, as captures and archives have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,7 +153,8 @@ pub fn encoded(packets: &[Seen]) -> Vec<u8> {
             interface_description(&mut bytes, &Interface::new(name, tidewire_wire::LinkType(seen.link)));
             links.len() - 1
         });
-        let packet = Packet::new(interface as u32, seen.timestamp_ns, &seen.bytes, seen.wire_bytes);
+        let packet =
+            Packet::new(interface as u32, Timestamp::from_nanos(seen.timestamp_ns), &seen.bytes, seen.wire_bytes);
         enhanced_packet(&mut bytes, &packet);
     }
     bytes

@@ -1,6 +1,7 @@
 //! Folds as rows: who did what to whom, how often, and what varied.
 
 use std::{collections::BTreeMap, net::IpAddr};
+use tidewire_types::Timestamp;
 
 use serde_json::Value as Json;
 use tidewire::legible::legible;
@@ -281,26 +282,26 @@ impl Folded {
         let totals = self.totals.as_ref().filter(|_| has(records::Form::JSON)).map(Event::to_json);
         let fields = read.filter(|_| has(records::Form::CSV)).map(|(event, _)| fields(event));
         let community_id = self.community_id(&rows);
-        call(&EventRecord {
-            sensor: Some(self.sensor.as_str()).filter(|sensor| !sensor.is_empty()),
-            fold: self.fold,
-            analyzer: &self.analyzer,
-            kind: &self.kind,
-            severity: self.severity.name(),
-            count: self.count,
-            first_ns: self.first_ns,
-            last_ns: self.last_ns,
-            is_encrypted: self.read.is_none(),
-            proto: proto.as_deref(),
-            client: end(["client_addr", "client_port"], |key| (key.client_addr, key.client_port)),
-            server: end(["server_addr", "server_port"], |key| (key.server_addr, key.server_port)),
-            community_id: community_id.as_deref(),
-            stream: self.stream(&rows),
-            event: json.as_ref().map(|(event, _)| event.as_str()),
-            varied: json.as_ref().map(|(_, varied)| varied.as_str()),
-            fields: fields.as_deref(),
-            totals: totals.as_deref(),
-        })
+        let mut record = EventRecord::default();
+        record.sensor = Some(self.sensor.as_str()).filter(|sensor| !sensor.is_empty());
+        record.fold = self.fold;
+        record.analyzer = &self.analyzer;
+        record.kind = &self.kind;
+        record.severity = self.severity.name();
+        record.count = self.count;
+        record.first = Timestamp::from_nanos(self.first_ns);
+        record.last = Timestamp::from_nanos(self.last_ns);
+        record.is_encrypted = self.read.is_none();
+        record.proto = proto.as_deref();
+        record.client = end(["client_addr", "client_port"], |key| (key.client_addr, key.client_port));
+        record.server = end(["server_addr", "server_port"], |key| (key.server_addr, key.server_port));
+        record.community_id = community_id.as_deref();
+        record.stream = self.stream(&rows);
+        record.event = json.as_ref().map(|(event, _)| event.as_str());
+        record.varied = json.as_ref().map(|(_, varied)| varied.as_str());
+        record.fields = fields.as_deref();
+        record.totals = totals.as_deref();
+        call(&record)
     }
 
     /// Writes it.

@@ -320,8 +320,7 @@ impl ExportOptions {
             eve: self.eve(),
             enterprise: self.ipfix_enterprise,
             udp_rate: self.udp_rate.unwrap_or(UDP_RATE),
-            active_timeout_ns: Some(self.active_timeout.map_or(ACTIVE_TIMEOUT.as_nanos() as u64, |time| time.0))
-                .filter(|ns| *ns > 0),
+            active_timeout: self.active_timeout.map_or(Some(ACTIVE_TIMEOUT), Span::unless_zero),
             rotate: self.rotate.unwrap_or_default(),
             room: None,
             keep: self.keep.unwrap_or_default(),

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use tidewire::{Direction, EndReason, FlowKey, Gap};
+use tidewire::{Direction, EndReason, FlowKey, Gap, Timestamp};
 use tidewire_exports::{FileRecord, records};
 
 use super::files::Written;
@@ -95,18 +95,12 @@ fn write_to(mut file: File, lines: &[Line]) -> io::Result<()> {
 
 fn push_line(out: &mut Vec<u8>, line: &Line) {
     let written = line.written.as_ref();
-    let record = FileRecord {
-        name: written.map(|written| written.name.as_str()),
-        stream: line.id,
-        key: line.key,
-        direction: line.direction,
-        start_ns: line.start_ns,
-        end_ns: line.end_ns,
-        end: line.end,
-        bytes: written.map_or(0, |written| written.bytes),
-        sha256: written.and_then(|written| written.sha256),
-        gaps: &line.gaps,
-    };
+    let times = (Timestamp::from_nanos(line.start_ns), Timestamp::from_nanos(line.end_ns));
+    let mut record = FileRecord::new((line.id, line.key), line.direction, times, line.end);
+    record.name = written.map(|written| written.name.as_str());
+    record.bytes = written.map_or(0, |written| written.bytes);
+    record.sha256 = written.and_then(|written| written.sha256);
+    record.gaps = &line.gaps;
     records::file_json().push(out, &record);
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidewire::{CaptureLoss, Source as _, Stop};
+use tidewire::{CaptureLoss, Source as _, Stop, Timestamp};
 use tidewire_archive::{
     Figures, InterfaceLoss, Recall,
     block::{Interface, Statistics},
@@ -73,9 +73,9 @@ fn push_losses(file: &PacketFile, recall: &Recall) {
 
 fn statistics(loss: &InterfaceLoss) -> Statistics {
     Statistics {
-        timestamp_ns: loss.to_ns,
-        start_ns: Some(loss.from_ns),
-        end_ns: Some(loss.to_ns),
+        timestamp: Timestamp::from_nanos(loss.to_ns),
+        start: Some(Timestamp::from_nanos(loss.from_ns)),
+        end: Some(Timestamp::from_nanos(loss.to_ns)),
         dropped: Some(loss.dropped),
         system_dropped: Some(loss.system_dropped),
         ..Statistics::default()

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
+use tidewire_types::Timestamp;
 
 use tidewire_archive::block::{
     Interface, Packet, Writer, enhanced_packet, enhanced_packet_with, interface_description, section_header,
@@ -40,7 +41,8 @@ fn commented(from: u64) -> Vec<u8> {
     interface_description(&mut bytes, &interface);
     for number in from..from + PACKETS {
         let content = frame(number);
-        let packet = Packet::new(0, 1_700_000_000_000_000_000 + number % PACKETS * 1000, &content, 200);
+        let packet =
+            Packet::new(0, Timestamp::from_nanos(1_700_000_000_000_000_000 + number % PACKETS * 1000), &content, 200);
         let text = format!("packet {number}");
         match number % 5 {
             0 => drop(enhanced_packet(&mut bytes, &Packet { comment: &text, ..packet })),

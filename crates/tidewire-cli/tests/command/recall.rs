@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
+use tidewire_types::Timestamp;
 
 use tidewire_archive::{
     Compression, Directory, Folder, Identities, Recipients, SegmentWriter, Settings,
@@ -44,7 +45,10 @@ fn record(folder: &Path, packets: &[Packet], each: usize, settings: &Settings, i
         interface.speed_bits = 1_000_000_000;
         interface_description(&mut bytes, &interface);
         for (timestamp_ns, wire_bytes, packet) in part {
-            enhanced_packet(&mut bytes, &Block { way: Way::In, ..Block::new(0, *timestamp_ns, packet, *wire_bytes) });
+            enhanced_packet(
+                &mut bytes,
+                &Block { way: Way::In, ..Block::new(0, Timestamp::from_nanos(*timestamp_ns), packet, *wire_bytes) },
+            );
         }
         let name = directory.begin(now_ns, 0);
         let storage: &Folder = directory.storage();
@@ -445,7 +449,7 @@ fn packets_of_a_link_type_without_meaning_do_not_match_and_the_others_are_search
     for number in 0..10 {
         let (interface, packet) = if number % 2 == 0 { (0, &bare) } else { (1, &framed) };
         let time = 1_700_000_000_000_000_000 + number * 1_000_000_000;
-        enhanced_packet(&mut bytes, &Block::new(interface, time, packet, packet.len() as u32));
+        enhanced_packet(&mut bytes, &Block::new(interface, Timestamp::from_nanos(time), packet, packet.len() as u32));
     }
     let capture = bench.file("two.pcapng", &bytes);
     let archive = bench.path("archive");

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
+use tidewire_types::Timestamp;
 
 use serde_json::Value;
 use tidewire_archive::{
@@ -98,7 +99,10 @@ fn two_interfaces(names: [&str; 2]) -> Vec<u8> {
     }
     let packet = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xcc][..], &[0; 46]].concat();
     for number in [1, 0] {
-        enhanced_packet(&mut bytes, &Packet::new(number, 1_700_000_000_000_000_000 + u64::from(number), &packet, 60));
+        enhanced_packet(
+            &mut bytes,
+            &Packet::new(number, Timestamp::from_nanos(1_700_000_000_000_000_000 + u64::from(number)), &packet, 60),
+        );
     }
     bytes
 }
@@ -276,7 +280,10 @@ fn what_the_disk_changed_before_a_repair_is_named_for_good() {
     interface_description(&mut bytes, &Interface::new("eth0", tidewire::LinkType::ETHERNET));
     for number in 0..500 {
         let payload = [number as u8; 600];
-        enhanced_packet(&mut bytes, &Packet::new(0, 1_700_000_000_000_000_000 + number, &payload, 600));
+        enhanced_packet(
+            &mut bytes,
+            &Packet::new(0, Timestamp::from_nanos(1_700_000_000_000_000_000 + number), &payload, 600),
+        );
     }
     writer.write(&bytes).unwrap();
     writer.sync().unwrap();
@@ -338,7 +345,7 @@ fn the_first_failure_ends_a_recording_of_files_and_what_is_whole_stays() {
     for second in 0..40_u64 {
         for number in 0..if second == 3 { 300 } else { 10 } {
             let time_ns = (1_700_000_000 + second) * 1_000_000_000 + number;
-            enhanced_packet(&mut bytes, &Packet::new(0, time_ns, &frame, frame.len() as u32));
+            enhanced_packet(&mut bytes, &Packet::new(0, Timestamp::from_nanos(time_ns), &frame, frame.len() as u32));
         }
     }
     let capture = bench.file("seconds.pcapng", &bytes);
@@ -378,7 +385,10 @@ fn packets_of_a_write_that_failed_are_counted_by_what_is_there() {
             })
             .take(1000),
         );
-        enhanced_packet(&mut bytes, &Packet::new(0, 1_700_000_000_000_000_000 + number, &frame, frame.len() as u32));
+        enhanced_packet(
+            &mut bytes,
+            &Packet::new(0, Timestamp::from_nanos(1_700_000_000_000_000_000 + number), &frame, frame.len() as u32),
+        );
     }
     let capture = bench.file("many.pcapng", &bytes);
     for (form, least) in [(&[][..], 1400), (&["--compress", "zstd"][..], 900)] {

@@ -4,6 +4,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
+use tidewire_types::Timestamp;
 
 use tidewire_archive::block::{
     Interface, Packet, Writer, enhanced_packet, interface_description, section_header, supplement,
@@ -55,7 +56,10 @@ fn capture(name: &str) -> Vec<u8> {
             supplement(&mut bytes, &secrets(&format!("second of {name}")));
         }
         let content = frame(number);
-        enhanced_packet(&mut bytes, &Packet::new(0, 1_700_000_000_000_000_000 + number * 1_000_000, &content, 200));
+        enhanced_packet(
+            &mut bytes,
+            &Packet::new(0, Timestamp::from_nanos(1_700_000_000_000_000_000 + number * 1_000_000), &content, 200),
+        );
     }
     bytes
 }
@@ -173,7 +177,7 @@ fn secrets_without_end_are_bounded() {
     for number in 0..4000 {
         supplement(&mut bytes, &secrets(&format!("{number} {}", "x".repeat(1000))));
     }
-    enhanced_packet(&mut bytes, &Packet::new(0, 1_700_000_000_000_000_000, &frame(1), 200));
+    enhanced_packet(&mut bytes, &Packet::new(0, Timestamp::from_nanos(1_700_000_000_000_000_000), &frame(1), 200));
     let one = bench.file("one.pcapng", &bytes);
     let archive = bench.path("archive");
     assert_eq!(complaint(&["record", "-r", &one, "-o", archive.to_str().unwrap()]).1, 0);

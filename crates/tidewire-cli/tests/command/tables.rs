@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
+use tidewire_types::Timestamp;
 
 use serde_json::Value;
 use tidewire_archive::block::{Packet, Writer, enhanced_packet, section_header};
@@ -192,7 +193,10 @@ fn at_offset(offset_s: i64) -> Vec<u8> {
     let ends = [[192, 0, 2, 1], [198, 51, 100, 1]].map(Ipv4Addr::from);
     let frame = ipv4(ends[0], ends[1], 17, 1, 0, &udp(ends[0], ends[1], (1000, 2000), b"hello"));
     for second in [5, 6] {
-        enhanced_packet(&mut bytes, &Packet::new(0, second * 1_000_000_000, &frame, frame.len() as u32));
+        enhanced_packet(
+            &mut bytes,
+            &Packet::new(0, Timestamp::from_nanos(second * 1_000_000_000), &frame, frame.len() as u32),
+        );
     }
     bytes
 }

@@ -32,7 +32,7 @@ fn captures() -> Vec<PathBuf> {
 
 /// By time, then by stream; those of a stream with the same time stay in order. As the command orders them.
 fn ordered(mut found: Vec<StreamTransaction>) -> Vec<Value> {
-    found.sort_by_key(|one| (one.start_ns(), one.stream()));
+    found.sort_by_key(|one| (one.start().as_nanos(), one.stream()));
     found.iter().map(|one| serde_json::to_value(one).expect("JSON")).collect()
 }
 
@@ -93,7 +93,7 @@ fn streams(capture: &Path) -> Vec<String> {
     let Ok(mut streams) = Capture::file(capture).mode(Mode::Strict).streams() else {
         return if theirs.is_empty() { Vec::new() } else { vec!["the library refuses what the command reads".into()] };
     };
-    let mut found: Vec<_> = (&mut streams).map(|stream| (stream.start_ns(), stream.id(), stream)).collect();
+    let mut found: Vec<_> = (&mut streams).map(|stream| (stream.start().as_nanos(), stream.id(), stream)).collect();
     found.sort_by_key(|(start_ns, id, _)| (*start_ns, *id));
     let mut found: Vec<_> = found.iter().map(|(_, _, one)| serde_json::to_value(one).expect("JSON")).collect();
     for stream in &mut found {

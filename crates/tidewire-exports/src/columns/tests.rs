@@ -1,4 +1,5 @@
 use std::io::Cursor;
+use tidewire_types::Timestamp;
 
 use arrow_array::{Array as _, Int64Array, ListArray, RecordBatch, StringArray, StructArray, cast::AsArray as _};
 use arrow_ipc::reader::{FileReader, StreamReader};
@@ -128,7 +129,7 @@ fn a_number_that_a_column_cannot_hold_is_absent() {
         let batches = read(IpcForm::Stream, &FLOWS, |push| {
             for row in 0..rows {
                 let start_ns = if row % 2 == 0 { i64::MAX as u64 + 1 } else { i64::MAX as u64 };
-                push(&Row::Flow(&crate::FlowRecord { start_ns, ..sample.flow(key(6)) }));
+                push(&Row::Flow(&crate::FlowRecord { start: Timestamp::from_nanos(start_ns), ..sample.flow(key(6)) }));
             }
         });
         let numbers: &Int64Array = batches[0].column_by_name("start_ns").unwrap().as_primitive();

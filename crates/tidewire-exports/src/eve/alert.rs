@@ -8,7 +8,7 @@ use crate::{eve::common::Identity, json::member, model::MatchRecord};
 pub fn push_alert(out: &mut Vec<u8>, found: &MatchRecord<'_>) {
     let identity = Identity::of_match(found);
     let is_answer = found.direction == Direction::ServerToClient;
-    let mut object = identity.open(out, "alert", found.time_ns, is_answer, None);
+    let mut object = identity.open(out, "alert", found.time.as_nanos(), is_answer, None);
     object.plain(member!("direction"), if is_answer { "to_client" } else { "to_server" });
     object.object(member!("alert"), |object| {
         object.plain(member!("action"), "allowed");

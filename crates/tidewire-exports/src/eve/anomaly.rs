@@ -20,7 +20,7 @@ pub fn push_anomalies(out: &mut Vec<u8>, flow: &FlowRecord<'_>, anomalies: &[Ano
     }
     let identity = Identity::of_flow(flow);
     for anomaly in anomalies {
-        let mut object = identity.open(out, "anomaly", flow.end_ns, false, Some(anomaly.packet));
+        let mut object = identity.open(out, "anomaly", flow.last.as_nanos(), false, Some(anomaly.packet));
         push_event(&mut object, anomaly.kind);
         identity.close(object, |object| object.plain(member!("anomaly"), anomaly.kind.name()));
         out.push(b'\n');
@@ -30,7 +30,7 @@ pub fn push_anomalies(out: &mut Vec<u8>, flow: &FlowRecord<'_>, anomalies: &[Ano
 /// Appends the record `anomaly` of streams whose anomaly the point of the capture explains: of no stream, with their number.
 pub fn push_explained(out: &mut Vec<u8>, explained: &Explained, origin: Origin<'_>) {
     let mut object = Object::open(out);
-    push_time(&mut object, member!("timestamp"), explained.last_ns);
+    push_time(&mut object, member!("timestamp"), explained.last.as_nanos());
     if let Some(interface) = origin.interface {
         object.text(member!("in_iface"), interface);
     }

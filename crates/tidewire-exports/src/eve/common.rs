@@ -33,15 +33,15 @@ impl<'a> Identity<'a> {
     }
 
     pub(super) fn of_flow(flow: &'a FlowRecord<'a>) -> Self {
-        Self::new(flow.id, flow.opened_ns, &flow.key, flow.origin)
+        Self::new(flow.id, flow.opened.as_nanos(), &flow.key, flow.origin)
     }
 
     pub(super) fn of_exchange(exchange: &'a Exchange<'a>) -> Self {
-        Self::new(exchange.stream, exchange.stream_start_ns, &exchange.key, exchange.origin)
+        Self::new(exchange.stream, exchange.stream_start.as_nanos(), &exchange.key, exchange.origin)
     }
 
     pub(super) fn of_match(found: &'a MatchRecord<'a>) -> Self {
-        Self::new(found.stream, found.stream_start_ns, &found.key, found.origin)
+        Self::new(found.stream, found.stream_start.as_nanos(), &found.key, found.origin)
     }
 
     /// Opens a record: time, stream, type, addresses. `swapped`: the server's address is the source. `packet`: the number of the

@@ -20,7 +20,7 @@ pub(super) fn push_files(out: &mut Vec<u8>, identity: &Identity<'_>, exchange: &
     ];
     for (is_answer, bytes, missing, complete) in bodies {
         let Some(bytes) = bytes.filter(|bytes| *bytes > 0) else { continue };
-        let mut object = identity.open(out, "fileinfo", transaction.end_ns, is_answer, None);
+        let mut object = identity.open(out, "fileinfo", transaction.end.as_nanos(), is_answer, None);
         object.object(member!("http"), |object| push_http(object, http));
         object.plain(member!("app_proto"), app_proto(transaction.service));
         object.object(member!("fileinfo"), |object| {

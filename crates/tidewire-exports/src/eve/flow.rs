@@ -1,7 +1,7 @@
 //! `flow` and `netflow`.
 
 use tidewire::{EndReason, GapCause, TcpState};
-use tidewire_types::{hex, ip_protocol, tcp_flag};
+use tidewire_types::{hex, ip_protocol, saturating_nanos, tcp_flag};
 
 use crate::{
     eve::{
@@ -22,7 +22,7 @@ pub fn push_flow(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
 /// The same, with members of a description.
 pub(crate) fn push_flow_of<D: Description<Kind = FlowKind>>(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
     let identity = Identity::of_flow(flow);
-    let mut object = identity.open(out, "flow", flow.end_ns, false, None);
+    let mut object = identity.open(out, "flow", flow.last.as_nanos(), false, None);
     let [client, server] = &flow.stats;
     if let Some(answer) = icmp_answer(&flow.key).filter(|_| server.packets > 0) {
         object.number(member!("response_icmp_type"), answer.into());
@@ -36,7 +36,7 @@ pub(crate) fn push_flow_of<D: Description<Kind = FlowKind>>(out: &mut Vec<u8>, f
         object.number(member!("pkts_toclient"), server.packets);
         object.number(member!("bytes_toserver"), client.frame_bytes);
         object.number(member!("bytes_toclient"), server.frame_bytes);
-        push_span(object, flow.start_ns, flow.end_ns);
+        push_span(object, flow.start.as_nanos(), flow.last.as_nanos());
         object.plain(member!("state"), state(flow));
         object.plain(member!("reason"), reason(flow.end));
         object.truth(member!("alerted"), false);
@@ -54,12 +54,12 @@ pub(crate) fn push_flow_of<D: Description<Kind = FlowKind>>(out: &mut Vec<u8>, f
 pub fn push_netflow(out: &mut Vec<u8>, flow: &FlowRecord<'_>) {
     let identity = Identity::of_flow(flow);
     for (side, stats) in flow.stats.iter().enumerate().filter(|(side, stats)| *side == 0 || stats.packets > 0) {
-        let mut object = identity.open(out, "netflow", flow.end_ns, side == 1, None);
+        let mut object = identity.open(out, "netflow", flow.last.as_nanos(), side == 1, None);
         object.plain(member!("app_proto"), flow.app.map_or("unknown", |app| app_proto(app.service)));
         object.object(member!("netflow"), |object| {
             object.number(member!("pkts"), stats.packets);
             object.number(member!("bytes"), stats.frame_bytes);
-            push_span(object, flow.start_ns, flow.end_ns);
+            push_span(object, flow.start.as_nanos(), flow.last.as_nanos());
             push_transactions(object, flow);
         });
         if flow.key.proto == ip_protocol::TCP {
@@ -175,8 +175,8 @@ fn push_own<D: Description<Kind = FlowKind>>(object: &mut Object<'_>, flow: &Flo
     if flow.client_by.is_evidence() {
         object.plain(member!("client_by"), flow.client_by.name());
     }
-    if flow.time_back_ns > 0 {
-        object.number(member!("time_back_ns"), flow.time_back_ns);
+    if let Some(back) = flow.time_back {
+        object.number(member!("time_back_ns"), saturating_nanos(back));
     }
     if flow.time_outliers > 0 {
         object.number(member!("time_outliers"), flow.time_outliers.into());

@@ -5,12 +5,13 @@ use crate::{
     eve::common::push_time,
     json::{Object, member},
 };
+use tidewire_types::Timestamp;
 
 /// Counters of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Time of the record, nanoseconds since the epoch.
-    pub time_ns: u64,
+    /// Time of the record.
+    pub time: Timestamp,
     /// Seconds since the run began.
     pub uptime: u64,
     /// Packets that reached the engine, and their captured bytes.
@@ -28,7 +29,7 @@ pub struct Stats {
 /// Appends the record `stats`.
 pub fn push_stats(out: &mut Vec<u8>, stats: &Stats) {
     let mut object = Object::open(out);
-    push_time(&mut object, member!("timestamp"), stats.time_ns);
+    push_time(&mut object, member!("timestamp"), stats.time.as_nanos());
     object.plain(member!("event_type"), "stats");
     object.object(member!("stats"), |object| {
         object.number(member!("uptime"), stats.uptime);

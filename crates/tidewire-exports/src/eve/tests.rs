@@ -266,7 +266,12 @@ fn versions_of_quic_are_numbers() {
     for (version, expected) in [("1", "1"), ("2", "v2"), ("draft 29", "ff00001d"), ("0xfaceb002", "faceb002")] {
         quic.version = Some(version.into());
         let (one, mut out) = (
-            Transaction::new(service.service, Fields::Quic(quic.clone()), service.start_ns, service.end_ns),
+            Transaction::new(
+                service.service,
+                Fields::Quic(quic.clone()),
+                Timestamp::from_nanos(service.start.as_nanos()),
+                Timestamp::from_nanos(service.end.as_nanos()),
+            ),
             Vec::new(),
         );
         push_transaction(&mut out, &exchange(&one), Types::default());
@@ -279,7 +284,15 @@ fn versions_of_quic_are_numbers() {
 fn what_hellos_say_has_suricatas_form() {
     let all = transactions("a.example");
     let written = |fields: Fields, service| {
-        let (one, mut out) = (Transaction::new(service, fields, all[0].start_ns, all[0].end_ns), Vec::new());
+        let (one, mut out) = (
+            Transaction::new(
+                service,
+                fields,
+                Timestamp::from_nanos(all[0].start.as_nanos()),
+                Timestamp::from_nanos(all[0].end.as_nanos()),
+            ),
+            Vec::new(),
+        );
         push_transaction(&mut out, &exchange(&one), Types::default());
         serde_json::from_slice::<Value>(out.split(|byte| *byte == b'\n').next().unwrap()).unwrap()
     };
@@ -319,7 +332,7 @@ fn netflow_is_of_a_side_of_a_stream() {
     let mut echo = key(1);
     echo.icmp = [8, 0];
     let mut flow = sample.flow(echo);
-    (flow.app, flow.stats[1].start) = (None, Some(Timestamp::from_nanos(flow.start_ns + 1_000_000_000)));
+    (flow.app, flow.stats[1].start) = (None, Some(Timestamp::from_nanos(flow.start.as_nanos() + 1_000_000_000)));
     push_records(&mut out, &flow, flow.anomalies, types);
     let lines: Vec<Value> =
         out.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
@@ -339,8 +352,15 @@ fn drafts_of_tls_have_suricatas_names() {
     let Fields::Tls(tls) = &mut one.fields else { panic!("{one:?}") };
     for (draft, expected) in [("TLS 1.3 draft 18", "TLS 1.3 draft-18"), ("TLS 1.3 draft 14", "TLS 1.3 draft-<16")] {
         tls.version = Some(draft.into());
-        let (one, mut out) =
-            (Transaction::new(service.service, Fields::Tls(tls.clone()), service.start_ns, service.end_ns), Vec::new());
+        let (one, mut out) = (
+            Transaction::new(
+                service.service,
+                Fields::Tls(tls.clone()),
+                Timestamp::from_nanos(service.start.as_nanos()),
+                Timestamp::from_nanos(service.end.as_nanos()),
+            ),
+            Vec::new(),
+        );
         push_transaction(&mut out, &exchange(&one), Types::default());
         assert_eq!(serde_json::from_slice::<Value>(&out).unwrap()["tls"]["version"], expected);
     }

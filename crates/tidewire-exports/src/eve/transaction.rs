@@ -1,6 +1,7 @@
 //! `dns`, `http`, `tls`, `quic`, `ssh`.
 
 use std::borrow::Cow;
+use tidewire_types::saturating_nanos;
 
 use tidewire_protocols::{Certificate, DistinguishedName, Fields, Http, Quic, Service, Ssh, Tls};
 
@@ -39,7 +40,7 @@ pub fn push_transaction(out: &mut Vec<u8>, exchange: &Exchange<'_>, types: Types
         }
         return !out.is_empty();
     }
-    let (start, end) = (transaction.start_ns, transaction.end_ns);
+    let (start, end) = (transaction.start.as_nanos(), transaction.end.as_nanos());
     match &transaction.fields {
         Fields::Dns(dns) => {
             let is_multicast = transaction.service == Service::Mdns;
@@ -81,7 +82,7 @@ fn push_conflict(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
         object.plain(member!("event"), "tidewire.conflicting_answers");
         object.plain(member!("layer"), "proto_parser");
     };
-    push(out, &Identity::of_exchange(exchange), exchange, "anomaly", exchange.transaction.end_ns, true, fill);
+    push(out, &Identity::of_exchange(exchange), exchange, "anomaly", exchange.transaction.end.as_nanos(), true, fill);
 }
 
 /// The type of a protocol's records. Multicast DNS has one of its own in Suricata 8.
@@ -122,8 +123,8 @@ fn push_own(object: &mut Object<'_>, exchange: &Exchange<'_>) {
     object.plain(member!("service"), exchange.transaction.service.name());
     match &exchange.transaction.fields {
         Fields::Dns(dns) => {
-            if let Some(latency) = dns.latency_ns {
-                object.number(member!("latency_ns"), latency);
+            if let Some(latency) = dns.latency {
+                object.number(member!("latency_ns"), saturating_nanos(latency));
             }
             if dns.conflicting {
                 object.truth(member!("conflicting"), true);

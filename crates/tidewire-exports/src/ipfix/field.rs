@@ -228,7 +228,8 @@ impl View<'_> {
         let (flow, stats) = (self.flow, &self.flow.stats[side]);
         let ends = [flow.key.client, flow.key.server];
         let (from, to) = (ends[side], ends[side ^ 1]);
-        let (start, end) = if self.is_alone { ends_ns(stats).into() } else { (flow.start_ns, flow.end_ns) };
+        let (start, end) =
+            if self.is_alone { ends_ns(stats).into() } else { (flow.start.as_nanos(), flow.last.as_nanos()) };
         let (start, end) = (start / MILLISECOND_NS, end / MILLISECOND_NS);
         let value = match field.what {
             What::Described(of) => of[side](flow),

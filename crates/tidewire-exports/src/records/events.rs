@@ -40,10 +40,10 @@ const EVENT: [F; 25] = [
     F::new("severity", Text, |of| Cell::Text(of.severity), WHO).word().late(CSV, 2)
         .schema(r#"{ "enum": ["info", "low", "medium", "high", "critical"] }"#),
     F::number("count", Long, |of| of.count, "how many events it holds").optional().unit(Unit::Count).late(CSV, 3),
-    F::number("first", Time, |of| of.first_ns, TIMES).only(TABLE),
-    F::number("last", Time, |of| of.last_ns, TIMES).only(TABLE),
-    F::number("first_ns", Long, |of| of.first_ns, TIMES).optional().unit(Unit::Time).called_as_time("start_time"),
-    F::number("last_ns", Long, |of| of.last_ns, TIMES).optional().unit(Unit::Time).called_as_time("end_time"),
+    F::number("first", Time, |of| of.first.as_nanos(), TIMES).only(TABLE),
+    F::number("last", Time, |of| of.last.as_nanos(), TIMES).only(TABLE),
+    F::number("first_ns", Long, |of| of.first.as_nanos(), TIMES).optional().unit(Unit::Time).called_as_time("start_time"),
+    F::number("last_ns", Long, |of| of.last.as_nanos(), TIMES).optional().unit(Unit::Time).called_as_time("end_time"),
     F::new("encrypted", Truth, |of| Cell::Truth(of.is_encrypted), ENCRYPTED).only(TABLE),
     F::new("encrypted", Truth, |of| if of.is_encrypted { Cell::Truth(true) } else { Cell::Null }, ENCRYPTED).optional().only(Form::JSON)
         .schema(r#"{ "const": true }"#),

@@ -1,7 +1,7 @@
 //! The fields of flows and streams.
 
 use tidewire::{Anomaly, Conflict, Direction, Gap, Timestamp, community_id};
-use tidewire_types::{hex, ip_protocol};
+use tidewire_types::{hex, ip_protocol, saturating_nanos};
 
 use crate::{
     app::push_app,
@@ -117,14 +117,14 @@ const IDENTITY: &[F] = &[
         .eve(Eve::Composed, "tidewire.tunnel.kind").ipfix(&[own(4, "tunnelKind")]),
     F::new("tunnel_id", Long, |flow| tunnel_id(&flow.key), TUNNEL)
         .absent(Absent::Null).within("tunnel", "id").eve(Eve::Composed, "tidewire.tunnel.id").ipfix(&[own(5, "tunnelId")]),
-    F::number("start", Time, |flow| flow.start_ns, TIMES).only(TABLE)
+    F::number("start", Time, |flow| flow.start.as_nanos(), TIMES).only(TABLE)
         .eve(Eve::Composed, "flow.start").zeek("ts").ipfix(&[iana(152, "flowStartMilliseconds"), iana(22, "flowStartSysUpTime")]),
-    F::number("end", Time, |flow| flow.end_ns, TIMES).only(TABLE)
+    F::number("end", Time, |flow| flow.last.as_nanos(), TIMES).only(TABLE)
         .eve(Eve::Composed, "flow.end").ipfix(&[iana(153, "flowEndMilliseconds"), iana(21, "flowEndSysUpTime")]),
     // As times, and as the nanoseconds that they are.
-    F::number("start_ns", Long, |flow| flow.start_ns, TIMES).optional().unit(Unit::Time),
-    F::number("end_ns", Long, |flow| flow.end_ns, TIMES).optional().unit(Unit::Time),
-    F::new("time_back_ns", Long, |flow| Cell::number((flow.time_back_ns > 0).then_some(flow.time_back_ns)),
+    F::number("start_ns", Long, |flow| flow.start.as_nanos(), TIMES).optional().unit(Unit::Time),
+    F::number("end_ns", Long, |flow| flow.last.as_nanos(), TIMES).optional().unit(Unit::Time),
+    F::new("time_back_ns", Long, |flow| Cell::number(flow.time_back.map(saturating_nanos)),
         "only where time went back within the stream, by a millisecond or more: the farthest that a packet's time lies before that of an earlier packet")
         .optional().unit(Unit::Nanoseconds).only(TABLE.and(BOTH_JSON)).late(TABLE, 1).eve(Eve::Own, "time_back_ns"),
     F::new("time_outliers", Long, |flow| Cell::number((flow.time_outliers > 0).then_some(flow.time_outliers.into())),

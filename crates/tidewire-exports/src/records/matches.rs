@@ -25,8 +25,8 @@ const PATTERN: F =
 #[rustfmt::skip]
 const FOUND: &[F] = &[
     F::number("stream", Long, |of| of.stream, "the stream's id"),
-    F::number("time", Time, |of| of.time_ns, TIME).only(Form::TABLE),
-    F::number("time_ns", Long, |of| of.time_ns, TIME).only(Form::TABLE).optional().unit(Unit::Time),
+    F::number("time", Time, |of| of.time.as_nanos(), TIME).only(Form::TABLE),
+    F::number("time_ns", Long, |of| of.time.as_nanos(), TIME).only(Form::TABLE).optional().unit(Unit::Time),
     F::new("direction", Text, |of| Cell::Text(of.direction.name()), "`c2s` or `s2c`").word(),
     F::number("offset", Long, |of| of.offset, "of the match's first byte in the direction's stream"),
     F::number("length", Long, |of| of.length, "of the pattern, in bytes").unit(Unit::Bytes),

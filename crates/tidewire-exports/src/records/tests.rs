@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use tidewire::Rejection;
 
 use super::{document::documented, schema::schema, *};
@@ -115,7 +117,7 @@ fn names_in_other_formats_exist() {
     (records[0].key.vlans, records[0].key.icmp) = (tidewire::Vlans::new([5]), [8, 0]);
     records[0].key.tunnel = tidewire::Tunnel { kind: tidewire::TunnelKind::Gre, id: 5 };
     records[0].client_by = tidewire::ClientBy::Ports;
-    (records[0].time_back_ns, records[0].time_outliers) = (1, 1);
+    (records[0].time_back, records[0].time_outliers) = (Some(Duration::from_nanos(1)), 1);
     let mut written = Vec::new();
     for flow in &records {
         let line = text(|out| crate::eve::push_flow(out, flow));

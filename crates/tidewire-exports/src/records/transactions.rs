@@ -28,11 +28,11 @@ const STREAM: &[F] = &[F::number("stream", Long, |of| of.stream, "the stream's i
 
 #[rustfmt::skip]
 const SAID: &[F] = &[
-    F::number("start", Time, |of| of.transaction.start_ns, TIMES).only(TABLE),
-    F::number("end", Time, |of| of.transaction.end_ns, TIMES).only(TABLE),
+    F::number("start", Time, |of| of.transaction.start.as_nanos(), TIMES).only(TABLE),
+    F::number("end", Time, |of| of.transaction.end.as_nanos(), TIMES).only(TABLE),
     // As times, and as the nanoseconds that they are.
-    F::number("start_ns", Long, |of| of.transaction.start_ns, TIMES).optional().unit(Unit::Time),
-    F::number("end_ns", Long, |of| of.transaction.end_ns, TIMES).optional().unit(Unit::Time),
+    F::number("start_ns", Long, |of| of.transaction.start.as_nanos(), TIMES).optional().unit(Unit::Time),
+    F::number("end_ns", Long, |of| of.transaction.end.as_nanos(), TIMES).optional().unit(Unit::Time),
     F::new("service", Text, |of| Cell::Text(of.transaction.service.name()), "the protocol").word(),
     F::new("name", Text, |of| Cell::text(of.transaction.name()), "the server name or host in it").optional().quotes(Quotes::Always),
     F::new("request", Text, |of| text(of.transaction.request()), "the request in words").optional().quotes(Quotes::Always).only(TEXTS),

@@ -4,6 +4,7 @@ use crate::{
     model::{EventRecord, Exchange, FlowRecord, MatchRecord},
     table::{Cell, EVENTS, FLOWS, MATCHES, Packed, TRANSACTIONS, Table, described, packed::Packer, transactions},
 };
+use tidewire_types::Timestamp;
 
 /// A record of any table.
 #[derive(Clone, Copy, Debug)]
@@ -33,21 +34,21 @@ impl Row<'_> {
         }
     }
 
-    /// When it was complete, nanoseconds since the epoch.
+    /// When it was complete.
     #[must_use]
-    pub fn end_ns(&self) -> u64 {
+    pub fn end(&self) -> Timestamp {
         match self {
-            Self::Flow(flow) => flow.end_ns,
-            Self::Transaction(exchange) => exchange.transaction.end_ns,
-            Self::Match(found) => found.time_ns,
-            Self::Event(event) => event.last_ns,
-            Self::Packed(row) => row.end_ns(),
+            Self::Flow(flow) => flow.last,
+            Self::Transaction(exchange) => exchange.transaction.end,
+            Self::Match(found) => found.time,
+            Self::Event(event) => event.last,
+            Self::Packed(row) => Timestamp::from_nanos(row.end_ns()),
         }
     }
 
     /// Appends the row as bytes, from which [`Packed::all`] restores it. Rows have fewer than 4 GiB.
     pub fn pack(&self, out: &mut Vec<u8>) {
-        let mut packer = Packer::begin(out, self.table(), self.end_ns());
+        let mut packer = Packer::begin(out, self.table(), self.end().as_nanos());
         self.cells(&mut |cell| packer.cell(&cell));
         packer.end();
     }

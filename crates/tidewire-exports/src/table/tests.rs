@@ -64,12 +64,12 @@ fn packed_rows_have_the_cells_of_their_records() {
     for text in ["text", "", "ü\u{0}\"\n", &"long".repeat(10_000)] {
         each_row(text, |row| {
             row.pack(&mut packed);
-            expected.push((row.table().name, row.end_ns(), described(row)));
+            expected.push((row.table().name, row.end().as_nanos(), described(row)));
         });
     }
     let restored = |bytes: &[u8]| -> Vec<_> {
         let rows = Packed::all(bytes).map(Row::Packed);
-        rows.map(|row| (row.table().name, row.end_ns(), described(&row))).collect()
+        rows.map(|row| (row.table().name, row.end().as_nanos(), described(&row))).collect()
     };
     assert_eq!(restored(&packed), expected);
     assert!(expected.iter().any(|(_, _, cells)| cells.iter().any(|cell| cell.starts_with("Members([("))));
@@ -104,6 +104,6 @@ fn lists_and_objects_are_json() {
     let expected = r#"[{"direction":"s2c","offset":5,"bytes":7,"cause":"not_captured"}]"#;
     assert_eq!(String::from_utf8(out).unwrap(), expected);
     let mut time = Vec::new();
-    push_time(&mut time, flow.start_ns);
+    push_time(&mut time, flow.start.as_nanos());
     assert_eq!(time, b"2026-11-22 06:30:00.123456");
 }

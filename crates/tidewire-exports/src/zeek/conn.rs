@@ -24,7 +24,7 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, history: &History) {
-    line.identity(flow.start_ns, flow.id, flow.opened_ns, &flow.key);
+    line.identity(flow.start.as_nanos(), flow.id, flow.opened.as_nanos(), &flow.key);
     line.at(col!("proto")).word(transport(flow.key.proto));
     if let Some(app) = flow.app {
         line.at(col!("service")).word(service(app.service));

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use tidewire_protocols::{Answer, Dns, dns_rcode_number, dns_type_number};
-use tidewire_types::hex;
+use tidewire_types::{hex, saturating_nanos};
 
 use crate::{
     model::Exchange,
@@ -24,11 +24,16 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, dns: &Dns) {
-    line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
+    line.identity(
+        exchange.transaction.start.as_nanos(),
+        exchange.stream,
+        exchange.stream_start.as_nanos(),
+        &exchange.key,
+    );
     line.at(col!("proto")).word(transport(exchange.key.proto));
     line.at(col!("trans_id")).count(dns.id.into());
-    if let Some(latency) = dns.latency_ns {
-        line.at(col!("rtt")).seconds(latency);
+    if let Some(latency) = dns.latency {
+        line.at(col!("rtt")).seconds(saturating_nanos(latency));
     }
     // Of several questions the last one, as each replaces the one before it there.
     let last = dns.more.last();

@@ -63,10 +63,10 @@ fn body(http: &Http, is_answer: bool) -> Option<Found<'_>> {
 
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, file: &Found<'_>) {
     let (transaction, key) = (exchange.transaction, &exchange.key);
-    let begin_ns = if file.is_origin { transaction.start_ns } else { transaction.end_ns };
+    let begin_ns = if file.is_origin { transaction.start.as_nanos() } else { transaction.end.as_nanos() };
     line.at(col!("ts")).seconds(begin_ns);
     line.at(col!("fuid")).name(&uid::of_body(exchange, file.is_origin));
-    line.connection(exchange.stream, exchange.stream_start_ns, key);
+    line.connection(exchange.stream, exchange.stream_start.as_nanos(), key);
     line.at(col!("source")).word(file.source);
     line.at(col!("depth")).count(0);
     match file.source {

@@ -8,7 +8,7 @@
 
 use tidewire::{Direction, Gap, GapCause, PacketChecksum, StreamPacket};
 
-use tidewire_types::{ip_protocol, tcp_flag};
+use tidewire_types::{ip_protocol, saturating_nanos, tcp_flag};
 
 use crate::{
     model::FlowRecord,
@@ -208,9 +208,9 @@ impl History {
     /// How long the connection lasted, without packets behind the end of both sides.
     pub(super) fn duration_ns(&self, flow: &FlowRecord<'_>) -> u64 {
         if flow.key.proto != ip_protocol::TCP || self.last_ns == 0 {
-            return flow.duration_ns();
+            return saturating_nanos(flow.duration());
         }
-        self.last_ns.saturating_sub(flow.start_ns)
+        self.last_ns.saturating_sub(flow.start.as_nanos())
     }
 
     /// Payload of both sides: of TCP from its sequence numbers.

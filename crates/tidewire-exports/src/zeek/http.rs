@@ -24,7 +24,12 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, http: &Http) {
-    line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
+    line.identity(
+        exchange.transaction.start.as_nanos(),
+        exchange.stream,
+        exchange.stream_start.as_nanos(),
+        &exchange.key,
+    );
     line.at(col!("trans_depth")).count(u64::from(exchange.number) + 1);
     line.at(col!("method")).field_if(http.method.as_deref());
     // Zeek's script has the field Host, also where the target names another one.

@@ -19,7 +19,12 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, quic: &Quic) {
-    line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
+    line.identity(
+        exchange.transaction.start.as_nanos(),
+        exchange.stream,
+        exchange.stream_start.as_nanos(),
+        &exchange.key,
+    );
     line.at(col!("version")).text_if(quic.version.as_deref().map(version).as_deref());
     // Zeek takes an empty one for none.
     line.at(col!("client_initial_dcid")).text_if(quic.client_dcid.as_deref().filter(|id| !id.is_empty()));
@@ -32,7 +37,7 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, quic: &Quic) {
 }
 
 pub(super) fn push_entry(line: &mut Line<'_>, (stream, start_ns, key): (u64, u64, &FlowKey), entry: &QuicEntry) {
-    line.identity(entry.start_ns, stream, start_ns, key);
+    line.identity(entry.start.as_nanos(), stream, start_ns, key);
     line.at(col!("version")).text(&version_of(entry.version));
     for (column, id) in [
         (col!("client_initial_dcid"), &entry.client_dcid),

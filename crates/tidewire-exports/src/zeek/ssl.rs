@@ -21,7 +21,12 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, tls: &Tls) {
-    line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
+    line.identity(
+        exchange.transaction.start.as_nanos(),
+        exchange.stream,
+        exchange.stream_start.as_nanos(),
+        &exchange.key,
+    );
     line.at(col!("version")).text_if(tls.version.as_deref().map(version).as_deref());
     line.at(col!("cipher")).text_if(tls.cipher.as_deref());
     line.at(col!("server_name")).field_if(tls.sni.as_deref());
@@ -56,7 +61,12 @@ pub(super) fn push(line: &mut Line<'_>, exchange: &Exchange<'_>, tls: &Tls) {
 
 /// A client's hello in QUIC, which is TLS 1.3 (RFC 9001 section 4.2); what the server answers is encrypted by keys that are not derived.
 pub(super) fn push_quic(line: &mut Line<'_>, exchange: &Exchange<'_>, quic: &Quic) {
-    line.identity(exchange.transaction.start_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
+    line.identity(
+        exchange.transaction.start.as_nanos(),
+        exchange.stream,
+        exchange.stream_start.as_nanos(),
+        &exchange.key,
+    );
     line.at(col!("version")).word("TLSv13");
     line.at(col!("server_name")).field_if(quic.sni.as_deref());
     line.at(col!("resumed")).truth(false);

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde_json::Value;
-use tidewire::{Anomaly, AnomalyKind, Explanation};
+use tidewire::{Anomaly, AnomalyKind, Explanation, Timestamp};
 use tidewire_protocols::{Answer, DnsQuestion, Fields, QuicEntry, Transaction, text_of_bytes};
 
 use crate::{
@@ -309,7 +309,7 @@ fn a_history_of_quic_has_zeeks_names_of_versions() {
         (0x1001_0000, "unknown-10010000"),
     ] {
         let entry = filled!(QuicEntry {
-            start_ns: 1_795_329_000_000_000_000,
+            start: Timestamp::from_nanos(1_795_329_000_000_000_000),
             version: version,
             client_dcid: Some([0xab, 1].into()),
             client_scid: Some([].into()),
@@ -370,8 +370,8 @@ fn explained_anomalies_have_one_line() {
             proto,
             explanation: Explanation::ChecksumOffload,
             streams: 2092,
-            first_ns: 1_000_000_000,
-            last_ns: 2_000_000_000,
+            first: Timestamp::from_nanos(1_000_000_000),
+            last: Timestamp::from_nanos(2_000_000_000),
         };
         let mut out = Vec::new();
         push_explained(&mut out, Form::Tsv, &explained);

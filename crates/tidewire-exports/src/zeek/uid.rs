@@ -18,7 +18,10 @@ pub(super) fn of_tunnel(numbers: [u64; 2]) -> Name {
 /// The name of a transaction's file in all logs, by who sent it.
 pub(super) fn of_body(exchange: &Exchange<'_>, is_origin: bool) -> Name {
     let number = 2 * u64::from(exchange.number) + u64::from(is_origin);
-    named(b'F', [3, 4].map(|which| stream_number(exchange.stream, exchange.stream_start_ns, which + 2 * number)))
+    named(
+        b'F',
+        [3, 4].map(|which| stream_number(exchange.stream, exchange.stream_start.as_nanos(), which + 2 * number)),
+    )
 }
 
 /// A letter and 17 digits of base 62: 96 bits, as Zeek's names have.

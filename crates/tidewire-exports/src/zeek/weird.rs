@@ -21,7 +21,7 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, anomaly: &Anomaly) {
-    line.identity(flow.end_ns, flow.id, flow.opened_ns, &flow.key);
+    line.identity(flow.last.as_nanos(), flow.id, flow.opened.as_nanos(), &flow.key);
     push_name(line, anomaly.kind, flow.key.proto);
     line.at(col!("addl")).text(&format!("packet {}", anomaly.packet));
     push_end(line, source(flow.key.proto));
@@ -29,7 +29,7 @@ pub(super) fn push(line: &mut Line<'_>, flow: &FlowRecord<'_>, anomaly: &Anomaly
 
 /// The line of streams whose anomaly the point of the capture explains: of no connection, with their number.
 pub(super) fn push_explained(line: &mut Line<'_>, explained: &Explained) {
-    line.at(col!("ts")).seconds(explained.last_ns);
+    line.at(col!("ts")).seconds(explained.last.as_nanos());
     push_name(line, explained.kind, explained.proto);
     line.at(col!("addl")).text(&format!("{} connections: {}", explained.streams, explained.explanation.name()));
     push_end(line, source(explained.proto));
@@ -60,7 +60,12 @@ fn source(proto: u8) -> &'static str {
 
 /// The line of an answer of DNS that contradicts an earlier one.
 pub(super) fn push_conflict(line: &mut Line<'_>, exchange: &Exchange<'_>, dns: &Dns) {
-    line.identity(exchange.transaction.end_ns, exchange.stream, exchange.stream_start_ns, &exchange.key);
+    line.identity(
+        exchange.transaction.end.as_nanos(),
+        exchange.stream,
+        exchange.stream_start.as_nanos(),
+        &exchange.key,
+    );
     line.at(col!("name")).text("tidewire_dns_conflicting_answers");
     line.at(col!("addl")).bytes_if(dns.query.as_deref().map(lower_bytes).as_deref());
     push_end(line, "DNS");

@@ -13,7 +13,7 @@ use tidewire_exports::{
     zeek::History,
 };
 use tidewire_protocols::{Conversation, QuicHistory, Report, Service, Transaction};
-use tidewire_types::ip_protocol::UDP;
+use tidewire_types::{ip_protocol::UDP, saturating_nanos};
 
 use self::interim::Interim;
 pub use self::text::TextRecord;
@@ -102,7 +102,7 @@ impl Exporting {
         // Bytes that the allocator adds to each.
         const OVERHEAD_BYTES: usize = 16;
         let bytes = |is_kept: bool, bytes: usize| if is_kept { bytes + OVERHEAD_BYTES } else { 0 };
-        let (has_history, has_interim) = (self.wants_history(), self.exports.active_timeout_ns().is_some());
+        let (has_history, has_interim) = (self.wants_history(), self.exports.active_timeout().is_some());
         let stream_bytes = bytes(has_history, size_of::<History>()) + bytes(has_interim, size_of::<Interim>());
         let fields = !self.wants_figures_only();
         KeptState { fields, quic: has_history, stream_bytes, ..KeptState::FIELDS }
@@ -217,7 +217,7 @@ impl<const HISTORY: bool> ExportHandler<HISTORY> {
         record.anomalies = &[];
         let record = record.since(&before);
         if record.stats.iter().any(|stats| stats.packets > 0) {
-            self.exporting.exports.write(&Record::Interim(&record), record.end_ns, &mut self.scratch);
+            self.exporting.exports.write(&Record::Interim(&record), record.last.as_nanos(), &mut self.scratch);
         }
         stream.data().interim = Some(Box::new(now));
     }
@@ -246,12 +246,12 @@ impl<const HISTORY: bool> ExportHandler<HISTORY> {
                 return false;
             }
             let origin = exports.origin();
-            let exchange = Exchange::new((id, key, stream_start_ns), index, transaction, origin);
+            let exchange = Exchange::new((id, key, Timestamp::from_nanos(stream_start_ns)), index, transaction, origin);
             if select.is_some_and(|select| !select.matches(&Row::Transaction(&exchange), Seen::default())) {
                 return false;
             }
             let record = Record::Transaction { exchange: &exchange, has_packets: HISTORY };
-            exports.write(&record, transaction.end_ns, scratch);
+            exports.write(&record, transaction.end.as_nanos(), scratch);
             *written += 1;
             true
         };
@@ -267,8 +267,10 @@ impl<const HISTORY: bool> ExportHandler<HISTORY> {
                 let mut text = Vec::new();
                 let mut each = |transaction: Transaction| {
                     if show(&transaction) && exports.wants_text() {
-                        let (end_ns, origin, transaction) = (transaction.end_ns, Origin::default(), &transaction);
-                        let exchange = Exchange::new((id, key, stream_start_ns), 0, transaction, origin);
+                        let (end_ns, origin, transaction) =
+                            (transaction.end.as_nanos(), Origin::default(), &transaction);
+                        let exchange =
+                            Exchange::new((id, key, Timestamp::from_nanos(stream_start_ns)), 0, transaction, origin);
                         let (json, csv) = (records::transaction_json(), records::transaction_csv());
                         exports.write(&Record::Text(&TextRecord::new(json, csv, &exchange)), end_ns, &mut text);
                     }
@@ -290,13 +292,13 @@ impl<const HISTORY: bool> Handler for ExportHandler<HISTORY> {
     fn visit(&mut self, stream: &mut Stream<'_, State>, clock: Timestamp) {
         let clock_ns = clock.as_nanos();
         // Which streams are selected is known at their ends.
-        if let Some(active_ns) = self.exporting.exports.active_timeout_ns()
+        if let Some(active) = self.exporting.exports.active_timeout()
             && self.exporting.kind.is_of_streams()
             && self.exporting.select.is_none()
         {
             let begun_ns = stream.start().as_nanos();
             let reported_ns = stream.data().interim.as_ref().map_or(begun_ns, |interim| interim.reported_ns());
-            if clock_ns.saturating_sub(reported_ns) >= active_ns {
+            if clock_ns.saturating_sub(reported_ns) >= saturating_nanos(active) {
                 self.interim(stream, clock_ns);
             }
         }
@@ -373,7 +375,7 @@ impl<const HISTORY: bool> Handler for ExportHandler<HISTORY> {
                 _ => (records::flow_json(), records::flow_csv()),
             };
             let text = Record::Text(&TextRecord::new(json, csv, &record));
-            self.exporting.exports.write(&text, record.end_ns, &mut self.scratch);
+            self.exporting.exports.write(&text, record.last.as_nanos(), &mut self.scratch);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `eve`: events of Suricata's EVE JSON, in one file or on standard output.
 
 use std::{path::PathBuf, sync::Mutex};
+use tidewire_types::Timestamp;
 
 use tidewire_exports::eve::{self, Types};
 
@@ -72,7 +73,7 @@ impl Sink for EveFile {
             Record::Stats { facts, flows } if self.types.has(Types::STATS) => {
                 let records = lock(&self.records);
                 let stats = eve::Stats {
-                    time_ns: call.now_ns,
+                    time: Timestamp::from_nanos(call.now_ns),
                     uptime: facts.uptime,
                     packets: facts.packets,
                     bytes: facts.bytes,

@@ -123,7 +123,7 @@ impl ParquetFolder {
     }
 
     fn push(&mut self, row: &Row<'_>, now_ns: u64) -> Result<(), OutputError> {
-        let index = self.part(row.table(), row.end_ns() / HOUR_NS, now_ns)?;
+        let index = self.part(row.table(), row.end().as_nanos() / HOUR_NS, now_ns)?;
         let part = &mut self.parts[index];
         row.cells(&mut |cell| part.batch.cell(cell));
         part.batch.end_row();
@@ -271,6 +271,7 @@ mod tests {
     use std::fs;
 
     use tidewire_exports::{EventRecord, table};
+    use tidewire_types::Timestamp;
 
     use super::*;
 
@@ -282,12 +283,17 @@ mod tests {
         ParquetFolder::open(path, &settings).unwrap()
     }
 
+    fn event(last_ns: u64) -> EventRecord<'static> {
+        let mut event = EventRecord::default();
+        event.last = Timestamp::from_nanos(last_ns);
+        event
+    }
+
     /// Writes a file of each hour.
     fn write(parquet: &mut ParquetFolder, hours: u64) {
         for hour in 0..hours {
             let last_ns = START_NS + hour * HOUR_NS;
-            let event = EventRecord { last_ns, ..EventRecord::default() };
-            parquet.row(&Row::Event(&event), last_ns);
+            parquet.row(&Row::Event(&event(last_ns)), last_ns);
             parquet.flush(last_ns + HOUR_NS);
         }
     }
@@ -328,7 +334,7 @@ mod tests {
         // An hour whose file is written stays when the file before it in that hour goes.
         let mut parquet = folder(place.path(), "free=8000000T");
         write(&mut parquet, 1);
-        parquet.row(&Row::Event(&EventRecord { last_ns: START_NS, ..EventRecord::default() }), START_NS);
+        parquet.row(&Row::Event(&event(START_NS)), START_NS);
         parquet.finish(START_NS, true).unwrap();
         assert_eq!((parquet.written_rows(), parquet.removed().0), ([2, 2], 5));
         assert_eq!(hours(place.path()), [format!("{first}5"), format!("{first}6")]);

@@ -2,7 +2,7 @@
 
 use std::{net::Ipv4Addr, ops::Range};
 
-use tidewire_types::hex;
+use tidewire_types::{Timestamp, hex};
 
 use crate::{
     fields::Dhcp,
@@ -50,7 +50,12 @@ pub(crate) fn is_message(bytes: &[u8]) -> bool {
 /// The message of a datagram.
 pub(crate) fn transaction(bytes: &[u8], ns: u64) -> Option<Transaction> {
     let fields = Fields::Dhcp(Box::new(read(bytes)?));
-    Some(Transaction { start_ns: ns, end_ns: ns, service: Service::Dhcp, fields })
+    Some(Transaction {
+        start: Timestamp::from_nanos(ns),
+        end: Timestamp::from_nanos(ns),
+        service: Service::Dhcp,
+        fields,
+    })
 }
 
 fn read(bytes: &[u8]) -> Option<Dhcp> {

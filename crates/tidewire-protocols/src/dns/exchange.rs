@@ -1,5 +1,8 @@
 //! A conversation in DNS: which answer belongs to which query.
 
+use std::time::Duration;
+use tidewire_types::Timestamp;
+
 use super::{
     answered::Answered,
     message::{ANSWERS_MAX, HEADER_BYTES, Message, Question, TEXT_BYTES_MAX},
@@ -106,7 +109,12 @@ impl Exchange {
     }
 
     fn transaction(&self, start_ns: u64, end_ns: u64, dns: Box<Dns>) -> Transaction {
-        Transaction { start_ns, end_ns, service: self.service, fields: Fields::Dns(dns) }
+        Transaction {
+            start: Timestamp::from_nanos(start_ns),
+            end: Timestamp::from_nanos(end_ns),
+            service: self.service,
+            fields: Fields::Dns(dns),
+        }
     }
 
     fn message(&mut self, bytes: &[u8], input: Input<'_>, out: Out<'_>) {
@@ -194,7 +202,8 @@ impl Exchange {
             None => answer(&mut pending.dns, &mut message),
         }
         if pending.transfer.is_none() {
-            pending.dns.latency_ns = pending.dns.is_asked.then(|| ns.saturating_sub(pending.start_ns));
+            let latency = Duration::from_nanos(ns.saturating_sub(pending.start_ns));
+            pending.dns.latency = pending.dns.is_asked.then_some(latency);
         }
         if pending.dns.query.is_none() && self.service == Service::Mdns {
             // Multicast answers repeat no question.

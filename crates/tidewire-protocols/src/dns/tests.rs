@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use tidewire_core::Direction::{ClientToServer, ServerToClient};
 
 use crate::{
@@ -45,7 +47,7 @@ fn a_query_has_its_answer() {
         let dns = dns(one);
         assert_eq!((dns.id, dns.kind.as_deref(), dns.rcode.as_deref()), (7, Some("A"), Some("NOERROR")));
         assert_eq!((dns.authoritative, dns.truncated, dns.recursion), (true, false, [true, true]));
-        assert_eq!((dns.latency_ns, dns.counts, dns.class), (Some(STEP_NS), [2, 0, 1], None));
+        assert_eq!((dns.latency, dns.counts, dns.class), (Some(Duration::from_nanos(STEP_NS)), [2, 0, 1], None));
         let answers: Vec<_> = dns.answers.iter().map(|one| (&*one.name, &*one.kind, one.ttl, &*one.data)).collect();
         assert_eq!(answers, [("WWW.example", "CNAME", 60, "a.example"), ("a.example", "A", 120, "192.0.2.5")]);
     }

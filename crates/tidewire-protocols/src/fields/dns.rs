@@ -1,6 +1,7 @@
 //! The fields of a query and its answer.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Duration};
+use tidewire_types::saturating_nanos;
 
 use crate::value::{Members, Value, known_bytes, text_bytes};
 
@@ -42,7 +43,7 @@ pub struct Dns {
     /// How many records its header states, by section: answers, authorities, additional ones.
     pub counts: [u16; 3],
     /// From the query to the answer, where both were seen.
-    pub latency_ns: Option<u64>,
+    pub latency: Option<Duration>,
     /// The questions behind the first, at most 31.
     pub more: Vec<DnsQuestion>,
     /// Whether an earlier answer to the same question says something else.
@@ -156,7 +157,7 @@ impl Dns {
             for (name, count) in ["answer_count", "authority_count", "additional_count"].into_iter().zip(self.counts) {
                 list.number(name, Some(count.into()));
             }
-            list.number("latency_ns", self.latency_ns);
+            list.number("latency_ns", self.latency.map(saturating_nanos));
         }
         if !self.more.is_empty() {
             list.push("more_questions", Value::Objects(self.more.iter().map(DnsQuestion::values).collect()));

@@ -1,5 +1,8 @@
 //! The fields of a message.
 
+use std::time::Duration;
+use tidewire_types::saturating_nanos;
+
 use crate::value::{Members, text_bytes};
 
 /// The fields of an answer, else of the request.
@@ -15,7 +18,7 @@ pub struct Ntp {
     /// Whom the server follows: a clock's name (stratum 1), a code (stratum 0), else an address.
     pub reference: Option<Box<str>>,
     /// From the request to the answer, where both were seen.
-    pub latency_ns: Option<u64>,
+    pub latency: Option<Duration>,
 }
 
 impl Ntp {
@@ -35,7 +38,7 @@ impl Ntp {
         list.number("mode", Some(self.mode.into()));
         list.number("stratum", Some(self.stratum.into()));
         list.text("reference", &self.reference);
-        list.number("latency_ns", self.latency_ns);
+        list.number("latency_ns", self.latency.map(saturating_nanos));
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

@@ -1,6 +1,7 @@
 //! The fields of a connection's beginning.
 
 use std::borrow::Cow;
+use tidewire_types::Timestamp;
 
 use crate::value::{Members, known_bytes, list_bytes, text_bytes};
 
@@ -32,8 +33,8 @@ pub struct Quic {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QuicEntry {
-    /// Time of its first packet, nanoseconds since the epoch.
-    pub start_ns: u64,
+    /// Time of its first packet.
+    pub start: Timestamp,
     /// The version's number, of its first packet.
     pub version: u32,
     /// The first identifier that the client chose for the server, unless it is empty.

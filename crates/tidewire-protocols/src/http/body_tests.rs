@@ -1,6 +1,7 @@
 //! Bytes of bodies that were seen and announced, and whether they are whole.
 
 use tidewire_core::Direction::{self, ClientToServer, ServerToClient};
+use tidewire_types::Timestamp;
 
 use super::tests::http;
 use crate::{
@@ -42,7 +43,12 @@ fn ended(pieces: &[(Direction, &str)], skipped: Option<(u64, u64)>, is_closed: b
     for (index, event) in sent(pieces).0.iter().enumerate() {
         let Event::Bytes(direction, bytes, is_datagram) = event else { panic!() };
         let timestamp_ns = FIRST_NS + STEP_NS * index as u64;
-        let piece = Piece { direction: *direction, bytes, is_datagram: *is_datagram, timestamp_ns };
+        let piece = Piece {
+            direction: *direction,
+            bytes,
+            is_datagram: *is_datagram,
+            timestamp: Timestamp::from_nanos(timestamp_ns),
+        };
         conversation.data(&piece, Ports { client: 40_000, server: 80 }, &mut budget, report);
     }
     if let Some((bytes, seen)) = skipped {

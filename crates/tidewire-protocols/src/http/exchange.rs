@@ -14,6 +14,7 @@ use crate::{
     value::Service,
     work,
 };
+use tidewire_types::Timestamp;
 
 /// Most pipelined requests that wait for their response, and most memory of them in bytes.
 const PENDING_MAX: usize = 64;
@@ -381,5 +382,10 @@ impl Exchange {
 pub(super) fn transaction(pending: Pending) -> Transaction {
     let Pending { mut http, start_ns, end_ns, mut folded, .. } = pending;
     head::unfold(&mut folded, &mut http);
-    Transaction { start_ns, end_ns, service: Service::Http, fields: Fields::Http(http) }
+    Transaction {
+        start: Timestamp::from_nanos(start_ns),
+        end: Timestamp::from_nanos(end_ns),
+        service: Service::Http,
+        fields: Fields::Http(http),
+    }
 }

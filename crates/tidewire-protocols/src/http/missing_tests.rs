@@ -1,6 +1,7 @@
 //! Bytes, requests and responses that are missing.
 
 use tidewire_core::Direction::{ClientToServer, ServerToClient};
+use tidewire_types::Timestamp;
 
 use super::tests::{Summary, conversation, http, summary};
 use crate::{
@@ -222,7 +223,8 @@ fn joined(pieces: &[(char, &str)], port: u16) -> Vec<Transaction> {
             let direction = if *side == '>' { ClientToServer } else { ServerToClient };
             let bytes = text.replace('\n', "\r\n").into_bytes();
             for bytes in bytes.chunks(if bytewise { 1 } else { bytes.len() }) {
-                let piece = Piece { direction, bytes, is_datagram: false, timestamp_ns: index as u64 };
+                let piece =
+                    Piece { direction, bytes, is_datagram: false, timestamp: Timestamp::from_nanos(index as u64) };
                 conversation.data(&piece, Ports { client: 40_000, server: port }, &mut budget, report);
             }
         }

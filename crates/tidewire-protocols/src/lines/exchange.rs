@@ -15,6 +15,7 @@ use crate::{
     value::Service,
     work,
 };
+use tidewire_types::Timestamp;
 
 /// Which of them it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,6 +202,6 @@ impl Exchange {
             Session::Smtp(_) => Service::Smtp,
             Session::Ftp(_) => Service::Ftp,
         };
-        Transaction { start_ns, end_ns, service, fields }
+        Transaction { start: Timestamp::from_nanos(start_ns), end: Timestamp::from_nanos(end_ns), service, fields }
     }
 }

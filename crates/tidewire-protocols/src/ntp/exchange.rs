@@ -1,6 +1,7 @@
 //! Messages, and which answer belongs to which request.
 
-use std::net::Ipv4Addr;
+use std::{net::Ipv4Addr, time::Duration};
+use tidewire_types::Timestamp;
 
 use crate::{
     fields::Ntp,
@@ -46,7 +47,7 @@ impl Exchange {
             && let Some((request_ns, _, _)) = self.pending.take_if(|pending| pending.1 == field(24))
         {
             start_ns = request_ns;
-            ntp.latency_ns = Some(input.ns.saturating_sub(request_ns));
+            ntp.latency = Some(Duration::from_nanos(input.ns.saturating_sub(request_ns)));
         }
         out(transaction(start_ns, input.ns, ntp));
     }
@@ -63,7 +64,12 @@ impl Exchange {
 }
 
 fn transaction(start_ns: u64, end_ns: u64, ntp: Box<Ntp>) -> Transaction {
-    Transaction { start_ns, end_ns, service: Service::Ntp, fields: Fields::Ntp(ntp) }
+    Transaction {
+        start: Timestamp::from_nanos(start_ns),
+        end: Timestamp::from_nanos(end_ns),
+        service: Service::Ntp,
+        fields: Fields::Ntp(ntp),
+    }
 }
 
 fn read(message: &[u8; MESSAGE_BYTES]) -> Ntp {
@@ -79,7 +85,7 @@ fn read(message: &[u8; MESSAGE_BYTES]) -> Ntp {
             0 | 1 => Some(text(reference.split(|&byte| byte == 0).next().unwrap_or_default())),
             _ => Some(Ipv4Addr::from(reference).to_string().into()),
         },
-        latency_ns: None,
+        latency: None,
     }
 }
 
@@ -107,11 +113,14 @@ mod tests {
         ];
         let found = transactions(&Sent::datagrams(&sent), 123);
         let of = |one: &Transaction| match &one.fields {
-            Fields::Ntp(ntp) => (ntp.mode, ntp.stratum, ntp.reference.clone(), ntp.latency_ns),
+            Fields::Ntp(ntp) => (ntp.mode, ntp.stratum, ntp.reference.clone(), ntp.latency),
             other => panic!("{other:?}"),
         };
-        let expected =
-            [(4, 1, Some("GPS".into()), Some(STEP_NS)), (4, 2, Some("71.80.83.0".into()), None), (3, 0, None, None)];
+        let expected = [
+            (4, 1, Some("GPS".into()), Some(Duration::from_nanos(STEP_NS))),
+            (4, 2, Some("71.80.83.0".into()), None),
+            (3, 0, None, None),
+        ];
         assert_eq!(found.iter().map(of).collect::<Vec<_>>(), expected);
         assert_eq!(transactions(&Sent::datagrams(&sent), 124), []);
     }

@@ -13,6 +13,7 @@ use crate::{
     value::Service,
     work,
 };
+use tidewire_types::Timestamp;
 
 /// Datagrams of the client that are looked at; a hello with post-quantum keys takes two or three.
 const DATAGRAMS_MAX: u8 = 16;
@@ -88,7 +89,12 @@ impl Exchange {
         let quic = std::mem::take(&mut self.quic);
         if self.keys.take().is_some() {
             let (start_ns, end_ns) = (self.start_ns, self.end_ns);
-            out(Transaction { start_ns, end_ns, service: Service::Quic, fields: Fields::Quic(quic) });
+            out(Transaction {
+                start: Timestamp::from_nanos(start_ns),
+                end: Timestamp::from_nanos(end_ns),
+                service: Service::Quic,
+                fields: Fields::Quic(quic),
+            });
         }
     }
 

@@ -8,6 +8,7 @@ use super::{
     packet::{Initial, Keys, Long, LongPacketKind},
 };
 use crate::{fields::QuicEntry, tls::ClientHello, work};
+use tidewire_types::Timestamp;
 
 /// Most letters of an entry.
 const LETTERS_MAX: usize = 100;
@@ -122,7 +123,7 @@ impl QuicHistory {
     /// The entry, which a packet of most kinds begins and continues.
     fn note(&mut self, side: usize, packet: &Long<'_>, ns: u64) {
         let entry = self.entry.get_or_insert_with(|| QuicEntry {
-            start_ns: ns,
+            start: Timestamp::from_nanos(ns),
             version: packet.version,
             ..QuicEntry::default()
         });

@@ -317,7 +317,7 @@ fn a_history_has_a_letter_for_each_packet() {
     );
     assert_eq!(entry.client_dcid.as_deref(), Some(&DESTINATION[..]));
     assert_eq!((entry.client_scid.as_deref(), entry.server_scid.as_deref()), (Some(&b""[..]), Some(&b"server"[..])));
-    assert_eq!((entry.start_ns, entry.version), (0, 1));
+    assert_eq!((entry.start.as_nanos(), entry.version), (0, 1));
 }
 
 #[test]

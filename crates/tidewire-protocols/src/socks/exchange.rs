@@ -1,6 +1,7 @@
 //! The negotiation with a proxy.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use tidewire_types::Timestamp;
 
 use crate::{
     early::Early,
@@ -152,7 +153,12 @@ impl Exchange {
         let socks = std::mem::take(&mut self.socks);
         // Who was refused said nothing else than a name.
         if socks.command.is_some() || socks.user.is_some() {
-            out(Transaction { start_ns, end_ns: self.end_ns, service: Service::Socks, fields: Fields::Socks(socks) });
+            out(Transaction {
+                start: Timestamp::from_nanos(start_ns),
+                end: Timestamp::from_nanos(self.end_ns),
+                service: Service::Socks,
+                fields: Fields::Socks(socks),
+            });
         }
     }
 

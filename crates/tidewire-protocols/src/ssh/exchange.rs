@@ -1,6 +1,7 @@
 //! Identification and key exchange of both sides.
 
 use md5::{Digest as _, Md5};
+use tidewire_types::Timestamp;
 
 use crate::{
     fields::Ssh,
@@ -79,7 +80,12 @@ impl Exchange {
         let Some(start_ns) = self.start_ns.take() else { return };
         let ssh = std::mem::take(&mut self.ssh);
         if ssh.client_version.is_some() || ssh.server_version.is_some() {
-            out(Transaction { start_ns, end_ns: self.end_ns, service: Service::Ssh, fields: Fields::Ssh(ssh) });
+            out(Transaction {
+                start: Timestamp::from_nanos(start_ns),
+                end: Timestamp::from_nanos(self.end_ns),
+                service: Service::Ssh,
+                fields: Fields::Ssh(ssh),
+            });
         }
     }
 

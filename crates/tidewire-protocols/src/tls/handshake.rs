@@ -1,7 +1,8 @@
 //! A handshake in progress.
 
-#[cfg(feature = "certificates")]
 use sha2::{Digest as _, Sha256};
+#[cfg(feature = "certificates")]
+use tidewire_types::Timestamp;
 
 #[cfg(feature = "certificates")]
 use super::certificate::{self, Chain};
@@ -77,7 +78,12 @@ impl Handshake {
         }
         self.tls.established = self.sides.iter().all(Side::is_encrypted);
         let (start_ns, tls) = (self.start_ns.unwrap_or(self.end_ns), std::mem::take(&mut self.tls));
-        out(Transaction { start_ns, end_ns: self.end_ns, service: Service::Tls, fields: Fields::Tls(tls) });
+        out(Transaction {
+            start: Timestamp::from_nanos(start_ns),
+            end: Timestamp::from_nanos(self.end_ns),
+            service: Service::Tls,
+            fields: Fields::Tls(tls),
+        });
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tidewire_archive::block::{Interface, PACKET_OVERHEAD_BYTES, Packet, Statistics, enhanced_packet};
-use tidewire_wire::Frame;
+use tidewire_wire::{Frame, Timestamp};
 
 use super::{Recorder, comments::with_comments};
 use crate::{
@@ -111,7 +111,7 @@ impl Recorder {
         }
         self.losses.complete(&self.interfaces, &mut self.statistics);
         for statistics in &mut self.statistics {
-            statistics.timestamp_ns = self.clock_ns;
+            statistics.timestamp = Timestamp::from_nanos(self.clock_ns);
         }
         if let Some(mut buffer) = self.buffer.take().or_else(|| self.take_buffer()) {
             if let Some((segment, _)) = &mut self.segment {
@@ -154,7 +154,8 @@ impl Recorder {
         if segment.supplemented < self.supplements.list().len() {
             segment.supplement(self.supplements.list(), buffer);
         }
-        let mut packet = Packet::new(interface, frame.timestamp.as_nanos(), bytes, frame.wire_bytes);
+        let mut packet =
+            Packet::new(interface, Timestamp::from_nanos(frame.timestamp.as_nanos()), bytes, frame.wire_bytes);
         packet.dropped = std::mem::take(&mut self.unreported_drops).saturating_add(self.losses.before(frame));
         packet.checksum = frame.checksum;
         let length = match self.comments.take(frame.number) {
@@ -205,7 +206,7 @@ impl Recorder {
         self.interfaces.push(interface);
         self.statistics.push(Statistics {
             interface: number,
-            start_ns: Some(frame.timestamp.as_nanos()),
+            start: Some(Timestamp::from_nanos(frame.timestamp.as_nanos())),
             delivered: Some(0),
             ..Statistics::default()
         });

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use tidewire::{Batch, FrameHandler as _, Stop};
+use tidewire::{Batch, FrameHandler as _, Stop, Timestamp};
 use tidewire_archive::{
     Directory, Query, Retention, Settings,
     block::{Interface, Packet, Writer, enhanced_packet, interface_description, section_header},
@@ -92,7 +92,7 @@ fn recorded(milliseconds: &[u64], fires: usize) -> Vec<u64> {
     interface_description(&mut bytes, &Interface::new("eth0", tidewire::LinkType::ETHERNET));
     for (number, time) in milliseconds.iter().enumerate() {
         let packet = datagram(if number == fires { 7 } else { 9 }, number as u32);
-        enhanced_packet(&mut bytes, &Packet::new(0, time * 1_000_000, &packet, 1000));
+        enhanced_packet(&mut bytes, &Packet::new(0, Timestamp::from_nanos(time * 1_000_000), &packet, 1000));
     }
     let folder = tempfile::tempdir().expect("a directory");
     let capture = folder.path().join("capture.pcapng");
@@ -128,7 +128,7 @@ fn live(ports: &[u16], settings: RecordSettings, before_last: impl FnOnce()) -> 
     for (number, port) in ports.iter().enumerate() {
         let packet = datagram(*port, number as u32);
         let time = 1_700_000_000_000_000_000 + number as u64 * 1000;
-        enhanced_packet(&mut bytes, &Packet::new(0, time, &packet, 1000));
+        enhanced_packet(&mut bytes, &Packet::new(0, Timestamp::from_nanos(time), &packet, 1000));
     }
     let folder = tempfile::tempdir().expect("a directory");
     let capture = folder.path().join("capture.pcapng");

@@ -73,7 +73,7 @@ impl RecordWriter {
             tables: kind.tables(),
             csv_header: kind.csv_header(),
             rows_bytes: MemoryParts::of(memory, config.capture.workers, KeptState::RECORDS).records() / columns.max(1),
-            active_timeout_ns: Some(records.active_timeout.as_nanos() as u64).filter(|ns| *ns > 0),
+            active_timeout: Some(records.active_timeout).filter(|time| !time.is_zero()),
             stop: stop.clone(),
             // Queues and events need no outputs.
             goes_on_without: true,

@@ -1,6 +1,6 @@
 //! From a stream's bytes and gaps to the fields of its protocol.
 
-use tidewire_core::{Chunk, Direction, Gap, GapCause, Stream, TcpState};
+use tidewire_core::{Chunk, Direction, Gap, GapCause, Stream, TcpState, Timestamp};
 use tidewire_protocols::{App, Budget, Conversation, Piece, Ports, Report};
 
 /// State of a stream ([`Handler::Data`](crate::Handler::Data)) that has a conversation in it.
@@ -55,7 +55,7 @@ impl ProtocolReader {
             || conversation.take_body(
                 chunk.direction,
                 chunk.fresh().len(),
-                chunk.timestamp.as_nanos(),
+                Timestamp::from_nanos(chunk.timestamp.as_nanos()),
                 &mut self.budget,
             )
     }
@@ -67,7 +67,7 @@ impl ProtocolReader {
             direction: chunk.direction,
             bytes: chunk.fresh(),
             is_datagram: chunk.is_datagram,
-            timestamp_ns: chunk.timestamp.as_nanos(),
+            timestamp: chunk.timestamp,
         };
         let ports = Ports { client: key.client.port, server: key.server.port };
         if stream.state() == TcpState::Midstream {

@@ -1,6 +1,6 @@
 //! A transaction with its stream.
 
-use tidewire_core::FlowKey;
+use tidewire_core::{FlowKey, Timestamp};
 use tidewire_protocols::{Fields, Service, Transaction};
 
 /// A transaction and the stream that it is of: see [`Capture::transactions`](crate::Capture::transactions).
@@ -28,16 +28,16 @@ impl StreamTransaction {
         self.key
     }
 
-    /// Time of the packet that began the transaction, nanoseconds since 1970.
+    /// Time of the packet that began the transaction.
     #[must_use]
-    pub fn start_ns(&self) -> u64 {
-        self.transaction.start_ns
+    pub fn start(&self) -> Timestamp {
+        self.transaction.start
     }
 
-    /// Time of the packet that ended it, nanoseconds since 1970.
+    /// Time of the packet that ended it.
     #[must_use]
-    pub fn end_ns(&self) -> u64 {
-        self.transaction.end_ns
+    pub fn end(&self) -> Timestamp {
+        self.transaction.end
     }
 
     /// The protocol.

@@ -6,7 +6,7 @@ use super::{
     packet,
 };
 use crate::{Compression, Directory, Error, Identities, SegmentWriter, Settings, Storage as _, name::MANIFEST};
-use tidewire_wire::LinkType;
+use tidewire_wire::{LinkType, Timestamp};
 
 /// Writes a segment, and calls until it works, or something is lost. Returns its packets, each with where it ends, how many bytes were
 /// acknowledged, and whether something was lost.
@@ -34,7 +34,10 @@ fn written(
     for number in 0..60 {
         let packet = packet(number, numbers);
         let time = 1_700_000_000_000_000_000 + number;
-        at += u64::from(block::enhanced_packet(&mut bytes, &block::Packet::new(0, time, &packet, packet.len() as u32)));
+        at += u64::from(block::enhanced_packet(
+            &mut bytes,
+            &block::Packet::new(0, Timestamp::from_nanos(time), &packet, packet.len() as u32),
+        ));
         match writer.write(&bytes) {
             Ok(()) => packets.push((at, packet)),
             Err(Error::Lost { .. }) => return (packets, acknowledged, true),
