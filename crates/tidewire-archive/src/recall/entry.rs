@@ -10,7 +10,7 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::{note::Note, trace::Trace};
+use super::{note::Note, recordings::Run, trace::Trace};
 use crate::{
     Compression, Error, Identities, SegmentName,
     beside::{Beside, is_own_name, look},
@@ -40,6 +40,8 @@ pub(crate) struct Entry {
     index: PathBuf,
     /// Packets of the directory before its own.
     pub packets_before: u64,
+    /// The recording that it belongs to.
+    pub run: Run,
     /// The id in the index of the stream that is looked for.
     pub stream: Option<u64>,
     /// Without an index: the packets that are looked for.
@@ -92,9 +94,9 @@ pub(crate) fn entries(folder: &Path, identities: &Identities) -> Result<Entries,
         let index = if is_part { format!(".{index}") } else { index };
         let (path, index) = (folder.join(name), folder.join(index));
         let (summary, problem, packets_before, stream) = (None, None, 0, None);
-        let (trace, whole) = (None, OnceLock::new());
+        let (trace, whole, run) = (None, OnceLock::new(), Run::default());
         let mut entry =
-            Entry { path, name: parsed, is_part, summary, index, packets_before, stream, trace, whole, problem };
+            Entry { path, name: parsed, is_part, summary, index, packets_before, run, stream, trace, whole, problem };
         match open_index(&entry.index, identities) {
             Ok(sidecar) => entry.summary = sidecar.map(|sidecar| sidecar.summary().clone()),
             Err(error) if matches!(error, Error::Sealed { .. }) || error.is_newer() => return Err(error),

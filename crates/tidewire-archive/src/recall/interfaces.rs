@@ -62,27 +62,31 @@ impl Descriptions {
     }
 }
 
-/// The interfaces of all captures: equal ones are one.
+/// The interfaces of all captures: equal ones are one, but for those of recordings at the same time.
 #[derive(Debug, Default)]
 pub(crate) struct Interfaces {
     pub all: Vec<Interface>,
+    /// The layers of their recordings.
+    layers: Vec<u16>,
     /// Their places by a hash: a capture may describe as many as there are numbers.
     places: HashMap<u64, Vec<u16>>,
     hasher: RandomState,
 }
 
 impl Interfaces {
-    /// The number of an interface.
-    pub fn number(&mut self, interface: &Interface) -> u16 {
+    /// The number of an interface of recordings in this layer.
+    pub fn number(&mut self, interface: &Interface, layer: u16) -> u16 {
         let Interface { link, name, description, filter, .. } = interface;
-        let places = self.places.entry(self.hasher.hash_one((link.0, name, description, filter))).or_default();
-        let found = places.iter().find(|&&place| self.all.get(usize::from(place)) == Some(interface));
+        let places = self.places.entry(self.hasher.hash_one((layer, link.0, name, description, filter))).or_default();
+        let is_it = |place: usize| self.all.get(place) == Some(interface) && self.layers.get(place) == Some(&layer);
+        let found = places.iter().find(|&&place| is_it(place.into()));
         if let Some(&place) = found {
             return place;
         }
         if self.all.len() < INTERFACES_MAX {
             places.push(self.all.len() as u16);
             self.all.push(interface.clone());
+            self.layers.push(layer);
         }
         (self.all.len() - 1) as u16
     }

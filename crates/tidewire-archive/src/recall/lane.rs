@@ -22,6 +22,8 @@ pub(crate) struct Lane {
     next: usize,
     /// Interfaces of all captures by those of the current one.
     interfaces: Vec<u16>,
+    /// [`Run::layer`](super::recordings::Run) of the captures.
+    layer: u16,
     /// Texts of sections, secrets and names, until they are taken.
     supplements: Supplements,
     bytes_read: u64,
@@ -33,12 +35,14 @@ pub(crate) struct Lane {
 impl Lane {
     pub fn new(entries: VecDeque<Entry>) -> Self {
         let (reader, piece, interfaces) = (None, Piece::default(), Vec::new());
+        let layer = entries.front().map_or(0, |entry| entry.run.layer);
         Self {
             waiting: entries,
             reader,
             piece,
             next: 0,
             interfaces,
+            layer,
             supplements: Supplements::default(),
             bytes_read: 0,
             captures_read: 0,
@@ -174,7 +178,7 @@ impl Lane {
             while self.interfaces.len() <= own {
                 let unknown = Interface::new("", frame.link);
                 let interface = found.get(self.interfaces.len()).unwrap_or(&unknown);
-                self.interfaces.push(all.number(interface));
+                self.interfaces.push(all.number(interface, self.layer));
             }
             frame.interface = self.interfaces.get(own).copied().unwrap_or_default();
         }

@@ -19,6 +19,7 @@ mod overview;
 mod packets;
 mod plan;
 mod reader;
+mod recordings;
 mod select;
 mod trace;
 mod unindexed;
@@ -107,6 +108,7 @@ impl Archive {
             _ if !query.is_of_streams() => None,
             _ => unindexed::trace(&mut folders, stream, streams.flatten(), query, &self.identities),
         };
+        recordings::assign(&mut folders);
         let interface_losses = InterfaceLosses::of(folders.iter().flatten(), query);
         for ((folder, path), mut entries) in self.folders.iter().enumerate().zip(folders) {
             figures.captures += entries.len() as u64;
@@ -137,9 +139,9 @@ impl Archive {
                     }
                 }
                 figures.bytes_wanted += std::fs::metadata(&entry.path).map_or(0, |metadata| metadata.len());
-                // Segments of a worker follow each other, whatever their times are. Other captures are merged by time.
+                // Segments of a worker of a recording follow each other, whatever their times are. Other captures are merged by time.
                 let lane = match &entry.name {
-                    Some(name) => (folder, Some(name.worker), 0),
+                    Some(name) => (folder, Some(name.worker), entry.run.number),
                     None => (folder, None, place),
                 };
                 lanes.entry(lane).or_insert_with(VecDeque::new).push_back(entry);
@@ -169,7 +171,7 @@ pub struct Recalled<'a> {
     pub options: &'a [u8],
 }
 
-/// Packets that a query finds, in the order of their times. Those of one worker stay in the order in which they were recorded.
+/// Packets that a query finds, in the order of their times. Those of one worker of a recording stay in the order in which they were recorded.
 ///
 /// Frames have the number of their packet among all of the directory, whatever is looked for, and interfaces of all captures together.
 /// In a directory that is not the first, 2^40 is added for each before it. As a [`Source`], problems with single captures are errors

@@ -568,3 +568,37 @@ fn an_encrypted_archive_asks_for_its_identity() {
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(said.contains("is encrypted; name the identity that can read it (--identity FILE)"), "{said}");
 }
+
+/// Two recordings of an archive that saw the same time are merged by time, and what both have counts once.
+#[test]
+fn recordings_of_the_same_time_are_merged() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    let recorded = |archive: &str, more: &[&str]| {
+        let ended = command(&[&["record", "-r", DEMO, "-o", &path(archive)], more].concat()).run_in_time().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    };
+    // Without the ids of streams.
+    let transactions = |input: &str| {
+        let rows = text(&["transactions", "--csv", input]).0;
+        rows.lines().filter_map(|row| Some(row.split_once(',')?.1.to_owned())).collect::<Vec<_>>()
+    };
+    for filter in ["dst portrange 1-1023", "not dst portrange 1-1023"] {
+        recorded("parts", &["-F", filter]);
+    }
+    assert_eq!(transactions(&path("parts")), transactions(DEMO));
+    let file = path("all.pcapng");
+    text(&["recall", &path("parts"), "-w", &file]);
+    let times: Vec<u64> = read(&file).iter().map(|packet| packet.0).collect();
+    assert!(times.is_sorted() && times.len() == read(DEMO).len());
+    for _ in 0..2 {
+        recorded("twice", &[]);
+    }
+    let figures = |input: &str| {
+        let flows = json(&["flows", "--json", input]);
+        flows.iter().map(|flow| (flow["packets_c2s"].clone(), flow["packets_s2c"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(figures(&path("twice")), figures(DEMO));
+    let (said, _) = complaint(&["flows", &path("twice")]);
+    assert!(said.contains("packets left out as copies"), "{said}");
+}
