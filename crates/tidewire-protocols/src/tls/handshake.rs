@@ -1,7 +1,7 @@
 //! A handshake in progress.
 
-use sha2::{Digest as _, Sha256};
 #[cfg(feature = "certificates")]
+use sha2::{Digest as _, Sha256};
 use tidewire_types::Timestamp;
 
 #[cfg(feature = "certificates")]
