@@ -1,6 +1,9 @@
 //! `ipfix`, `ipfix-uniflow` and `netflow9`: messages of records, to files and collectors.
 
-use std::{path::PathBuf, sync::Mutex};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
 
 use tidewire_exports::{
     FlowRecord,
@@ -49,7 +52,7 @@ struct Writer {
 }
 
 enum Output {
-    Files(Box<WriteBehind<MessageFiles>>),
+    Files(Arc<WriteBehind<MessageFiles>>),
     Collector(Collector),
 }
 
@@ -77,7 +80,7 @@ impl Messages {
             None => {
                 let files = open_files(place, Frame::Messages, settings, now_ns)?;
                 let files = MessageFiles::new(files, ipfix::templates(of_streams));
-                (Output::Files(Box::new(WriteBehind::new(files, settings))), false)
+                (Output::Files(Arc::new(WriteBehind::new(files, settings))), false)
             }
         };
         let exported = match is_datagrams {
@@ -128,7 +131,9 @@ impl Sink for Messages {
     }
 
     fn finish(&self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
-        lock(&self.writer).finish(now_ns, is_whole)
+        // A worker that adds a record meanwhile waits for no disk.
+        let files = lock(&self.writer).finish(now_ns, is_whole)?;
+        files.map_or(Ok(()), |files| files.finish(now_ns, is_whole))
     }
 
     fn account(&self) -> Account {
@@ -264,7 +269,8 @@ impl Writer {
         }
     }
 
-    fn finish(&mut self, now_ns: u64, is_whole: bool) -> Result<(), OutputError> {
+    /// Passes on everything. Returns the files, which are still to be completed.
+    fn finish(&mut self, now_ns: u64, is_whole: bool) -> Result<Option<Arc<WriteBehind<MessageFiles>>>, OutputError> {
         self.begin_end(now_ns, is_whole);
         let late = self.exporter.late_starts();
         if late > 0 {
@@ -277,8 +283,52 @@ impl Writer {
             (self.notify)(format_args!("{records} left out: NetFlow v9 has no times after February 2106; use IPFIX"));
         }
         match &mut self.output {
-            Output::Files(files) => files.finish(now_ns, is_whole),
-            Output::Collector(collector) => collector.finish(),
+            Output::Files(files) => Ok(Some(Arc::clone(files))),
+            Output::Collector(collector) => collector.finish().map(|()| None),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc::channel, thread};
+
+    use tidewire_testing::wait_until;
+
+    use super::*;
+    use crate::Room;
+
+    /// While the end waits for a disk that stalls, workers add records, and find that they are lost.
+    #[test]
+    fn an_end_that_waits_for_a_disk_holds_no_worker_up() {
+        let place = tempfile::tempdir().unwrap();
+        let file = OutputDestination::Path(place.path().join("flows.ipfix"));
+        let settings = Settings { room: Some(Room::alone(64 << 10)), ..Settings::default() };
+        let messages = Messages::open(Format::Ipfix, &file, &settings, 1).unwrap();
+        let files = match &lock(&messages.writer).output {
+            Output::Files(files) => Arc::clone(files),
+            Output::Collector(_) => panic!("a file"),
+        };
+        let ((stall, stalls), (go_on, goes_on)) = (channel(), channel::<()>());
+        thread::scope(|scope| {
+            // As a write that does not return.
+            let stalling = Arc::clone(&files);
+            scope.spawn(move || {
+                stalling.of_writer(|_| {
+                    stall.send(()).unwrap();
+                    goes_on.recv().unwrap();
+                });
+            });
+            stalls.recv().unwrap();
+            messages.write(&Record::Statistics(&Facts::default()), &mut Call::at(1, &mut Vec::new()));
+            files.flush(1, |_| ());
+            let end = scope.spawn(|| messages.finish(2, true));
+            wait_until("the end waits", || messages.writer.try_lock().is_ok_and(|writer| writer.is_over));
+            let has_waited = end.is_finished();
+            messages.write(&Record::Statistics(&Facts::default()), &mut Call::at(3, &mut Vec::new()));
+            go_on.send(()).unwrap();
+            assert!(!has_waited, "a worker waited as long as the end");
+            let _ = end.join().unwrap();
+        });
     }
 }
