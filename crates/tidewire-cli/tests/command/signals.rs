@@ -112,7 +112,10 @@ fn start(bench: &Bench, number: usize, arguments: &[&str], given: &Given<'_>, ta
     command(&arguments).stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Sends one signal, and requires that it is enough: otherwise the command waits for ever.
+/// Most CPU time between a signal and the end, in ticks of 10 ms: a second of a release build, as tests are hardly optimized.
+const TICKS_MAX: u64 = 200;
+
+/// Sends one signal, and requires that it is enough: otherwise the command waits for ever, or works on for more than a second.
 fn ends_by_one_signal(mut child: Child, given: &Given<'_>, moment_ms: u64, case: &str) {
     // The pipe without a reader stays open until the end.
     let (input, _stdout) = (child.stdin.take(), child.stdout.take());
@@ -124,12 +127,25 @@ fn ends_by_one_signal(mut child: Child, given: &Given<'_>, moment_ms: u64, case:
     });
     wait_until("it handles signals", || handles_interrupts(&child) || matches!(child.try_wait(), Ok(Some(_))));
     std::thread::sleep(Duration::from_millis(moment_ms));
+    let [_, before] = state_and_cpu(&child);
     signal(&child, if moment_ms.is_multiple_of(2) { Signal::INT } else { Signal::TERM });
+    wait_until("it ends", || state_and_cpu(&child)[0] == u64::from(b'Z'));
+    let [_, after] = state_and_cpu(&child);
     let output = child.output_in_time(case);
     drop(writer.join());
+    // Whatever else runs: one that reads on, or that turns in a loop, takes more.
+    assert!(after - before <= TICKS_MAX, "{case}: {} ticks of CPU time behind the signal", after - before);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(130), "{case}: {said}");
     assert!(said.contains("interrupted; ") || case.starts_with("record"), "{case}: {said}");
+}
+
+/// The state of a process that was not waited for, and its CPU time in ticks (proc_pid_stat(5)).
+fn state_and_cpu(child: &Child) -> [u64; 2] {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    let ticks = |field: usize| fields[field - 3].parse::<u64>().unwrap();
+    [u64::from(fields[0].as_bytes()[0]), ticks(14) + ticks(15)]
 }
 
 fn handles_interrupts(child: &Child) -> bool {
