@@ -15,7 +15,7 @@ use tidewire_files::{
     Supplement, Supplements,
     encode::{self, Interface, Packet, Statistics, Writer},
 };
-use tidewire_outputs::place::streams;
+use tidewire_outputs::place::{Pipes, streams};
 
 use crate::{
     error::{self, CliError},
@@ -89,7 +89,7 @@ impl PacketFile {
         let (file, hidden) = if stream == Some(Standard::Output) {
             (own_stdout()?, None)
         } else {
-            match place::open(path).map_err(cannot)? {
+            match place::open(path, Pipes::Wait).map_err(cannot)? {
                 OutputPath::Direct(file) => (file, None),
                 OutputPath::File(path) => {
                     let file_name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?;

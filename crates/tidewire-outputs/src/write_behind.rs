@@ -240,12 +240,16 @@ impl State {
         }
     }
 
-    /// Gives up what a disk did not take: it counts as lost from now on, whatever becomes of it.
+    /// Gives up what a disk did not take, and what the writer gathered: it counts as lost from now on, whatever becomes of it.
     fn give_up(&mut self) -> u64 {
         let left = mem::take(&mut self.records);
         self.abandoned += left;
+        let account = &mut self.account;
+        let gathered = account.accepted.saturating_sub(account.written + account.lost);
+        account.lost += gathered;
+        account.unfinished = 0;
         self.progress = Progress::Over;
-        left
+        left + gathered
     }
 }
 
@@ -364,6 +368,8 @@ mod tests {
         bytes: Vec<u8>,
         flushes: u32,
         ended: Option<bool>,
+        /// Records that it gathered before.
+        gathered: u64,
     }
 
     impl RecordWriter for Kept {
@@ -382,7 +388,7 @@ mod tests {
 
         fn account(&self) -> Account {
             let written = self.bytes.len() as u64 / 10;
-            Account { accepted: written, written, ..Account::default() }
+            Account { accepted: written + self.gathered, written, ..Account::default() }
         }
 
         fn news(&mut self) -> Option<Option<String>> {
@@ -433,6 +439,23 @@ mod tests {
         drop(stalled);
         wait_until("the thread has ended", || Arc::strong_count(&writer.writer) == 1);
         assert_eq!((writer.account(), writer.of_writer(|kept| kept.bytes.len())), (account, 30));
+    }
+
+    /// Records that the writer has in memory when the end is given up are lost, too.
+    #[test]
+    fn what_was_gathered_is_lost_with_a_stalled_disk() {
+        let writer = behind();
+        lock(&writer.writer).gathered = 2;
+        push(&writer, 1);
+        writer.flush(1, |_| ());
+        wait_until("a record is written", || writer.account().written == 1);
+        let stalled = lock(&writer.writer);
+        push(&writer, 3);
+        let said = writer.finish(2, true).unwrap_err().to_string();
+        assert!(said.contains("did not take 5 records in time"), "{said}");
+        let account = writer.account();
+        assert_eq!((account.accepted, account.written, account.lost, account.unfinished), (6, 1, 5, 0));
+        drop(stalled);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::{note::Note, recordings::Run, trace::Trace};
+use super::{note::Note, trace::Trace};
 use crate::{
     Compression, Error, Identities, SegmentName,
     beside::{Beside, is_own_name, look},
@@ -26,6 +26,15 @@ use crate::{
     sums::Whole,
     unpacked::Unpacked,
 };
+
+/// The recording that a capture belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// Its number, in the order of the recordings' first packets.
+    pub number: usize,
+    /// A number that it shares with recordings of other times only.
+    pub layer: u16,
+}
 
 /// A capture of an archive, and its index.
 pub(crate) struct Entry {

@@ -22,7 +22,7 @@ pub(crate) struct Lane {
     next: usize,
     /// Interfaces of all captures by those of the current one.
     interfaces: Vec<u16>,
-    /// [`Run::layer`](super::recordings::Run) of the captures.
+    /// [`Run::layer`](super::entry::Run) of the captures.
     layer: u16,
     /// Texts of sections, secrets and names, until they are taken.
     supplements: Supplements,

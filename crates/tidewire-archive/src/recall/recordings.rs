@@ -6,21 +6,12 @@ use std::{
     collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap},
 };
 
-use super::entry::Entry;
+use super::entry::{Entry, Run};
 
 /// Recordings at the same time that are distinguished, at most.
 const LAYERS_MAX: u16 = 256;
 
-/// The recording that a capture belongs to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Run {
-    /// Its number, in the order of the recordings' first packets.
-    pub number: usize,
-    /// A number that it shares with recordings of other times only.
-    pub layer: u16,
-}
-
-/// What makes captures one recording.
+/// The identity that captures of one recording share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Identity {
     /// The random name in the indexes of its segments; empty: none of them has an index.

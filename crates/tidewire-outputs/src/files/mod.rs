@@ -27,7 +27,7 @@ pub use self::{accounts::Accounts, keeper::Keeper, line_files::LineFiles};
 use crate::{
     error::{Notify, OutputError},
     place::{
-        self, Standard,
+        self, Pipes, Standard,
         folder::{self, Folder},
     },
     rotate::Rotate,
@@ -106,6 +106,8 @@ pub struct Files {
     is_over: bool,
     /// Removes files beyond the bounds.
     keeper: Option<Arc<Keeper>>,
+    /// Whether it is opened again after a failure.
+    is_opened_again: bool,
     notify: Notify,
 }
 
@@ -114,7 +116,9 @@ impl Files {
     pub fn open(path: &Path, frame: Frame, settings: &Settings, now_ns: u64) -> Result<Self, OutputError> {
         let shown = legible(&path.to_string_lossy()).into_owned();
         let cannot = |error: io::Error| OutputError::Write(format!("{shown}: cannot be written: {error}"));
-        let path = match place::open(path).map_err(cannot)? {
+        // A capture that goes on without an output does not wait for a reader either.
+        let pipes = if settings.goes_on_without { Pipes::NeedReader } else { Pipes::Wait };
+        let path = match place::open(path, pipes).map_err(cannot)? {
             place::OutputPath::File(path) => path,
             place::OutputPath::Direct(_) if settings.rotate.is_on() => {
                 return Err(OutputError::Usage(format!("{shown} is no file that --rotate could rename")));
@@ -185,6 +189,7 @@ impl Files {
             stored: 0,
             is_over: false,
             keeper: None,
+            is_opened_again: settings.goes_on_without && settings.source.is_live,
             notify: settings.notify.clone(),
         }
     }
@@ -308,6 +313,11 @@ impl Files {
 
     /// Writes what was collected. From the first time on a file of lines has its name, so that others follow it while it grows.
     pub fn flush(&mut self) {
+        // One that is opened again has its name again.
+        let is_gone = |current: &Current| current.is_shown && current.is_gone();
+        if self.is_opened_again && self.failure.is_none() && self.current.as_ref().is_some_and(is_gone) {
+            self.failure = Some(io::Error::other("it was removed while it was written"));
+        }
         self.write_gathered();
         self.note_written();
     }

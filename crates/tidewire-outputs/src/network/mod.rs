@@ -50,6 +50,8 @@ pub struct Datagrams {
     unsent_records: u64,
     /// Those of the last message that was sent: which is the one that a refusal is about.
     last_records: u64,
+    /// Those of the messages before, which were not refused.
+    taken_records: u64,
     pace: Pace,
 }
 
@@ -143,6 +145,14 @@ impl Collector {
         }
     }
 
+    /// Records that the collector's host took, and the collector has read where that can be known: never fewer than before.
+    pub fn read_records(&self) -> u64 {
+        match self {
+            Self::Datagrams(datagrams) => datagrams.taken_records,
+            Self::Stream(stream) => stream.read_records(),
+        }
+    }
+
     /// Sends a message.
     pub fn send(&mut self, message: Encoded) {
         match self {
@@ -166,8 +176,9 @@ impl Collector {
 
 impl Datagrams {
     fn new(socket: File, shown: String, sending: Sending, pace: Pace) -> Self {
-        let (unsent_records, last_records) = (0, 0);
-        Self { socket, shown, sending, refused: 0, unsent: 0, error: None, unsent_records, last_records, pace }
+        let (unsent_records, last_records, taken_records) = (0, 0, 0);
+        let (refused, unsent, error) = (0, 0, None);
+        Self { socket, shown, sending, refused, unsent, error, unsent_records, last_records, taken_records, pace }
     }
 
     fn send(&mut self, message: &Encoded) {
@@ -195,24 +206,28 @@ impl Datagrams {
                 }
                 self.error = Some(error);
             }
-            Ok(_) => self.last_records = records,
+            Ok(_) => self.taken_records += std::mem::replace(&mut self.last_records, records),
         }
     }
 
     fn finish(&mut self) -> Result<(), String> {
-        if let Some(error) = self.error.take() {
-            let messages = counted(self.unsent, "message was", "messages were");
-            return Err(format!("{}: {messages} not sent: {error}", self.shown));
-        }
         // The answer to the last datagram comes a moment later, as the socket's next error.
         for _ in 0..ANSWER_ATTEMPTS {
-            if self.refused > 0 {
+            if self.last_records == 0 {
                 break;
             }
             match rustix::net::sockopt::socket_error(&self.socket) {
-                Ok(Err(Errno::CONNREFUSED)) => self.refused += 1,
+                Ok(Err(Errno::CONNREFUSED)) => {
+                    self.refused += 1;
+                    self.unsent_records += std::mem::take(&mut self.last_records);
+                }
                 _ => thread::sleep(ANSWER_PAUSE),
             }
+        }
+        self.taken_records += std::mem::take(&mut self.last_records);
+        if let Some(error) = self.error.take() {
+            let messages = counted(self.unsent, "message was", "messages were");
+            return Err(format!("{}: {messages} not sent: {error}", self.shown));
         }
         match self.refused {
             0 => Ok(()),
@@ -263,8 +278,11 @@ mod tests {
         // Each second one is refused on account of the one before.
         for count in 1..=4 {
             collector.send(message.clone());
-            assert_eq!(collector.unsent_records(), count / 2 * 6);
+            assert_eq!((collector.unsent_records(), collector.read_records()), (count / 2 * 6, 0));
         }
+        // The answer to the last one comes behind it.
+        collector.send(message);
         assert!(collector.finish().is_err());
+        assert_eq!((collector.unsent_records(), collector.read_records()), (15, 0));
     }
 }

@@ -120,6 +120,8 @@ struct Shared {
     /// Records of flows in messages that were written to lost connections, and in those that no collector accepted at the end.
     lost_records: AtomicU64,
     refused_records: AtomicU64,
+    /// Records that the collector has read, or may have where a connection did not end in time.
+    read_records: AtomicU64,
     failure: Mutex<Option<io::Error>>,
     /// Why the collector is away, if it is.
     away: Mutex<Option<String>>,
@@ -167,6 +169,11 @@ impl Stream {
     pub fn unsent_records(&self) -> u64 {
         let shared = [&self.shared.lost_records, &self.shared.refused_records];
         self.unsent_records + shared.map(|records| records.load(Ordering::Relaxed)).iter().sum::<u64>()
+    }
+
+    /// Records of flows that the collector has read: never fewer than before. Those of the last 10 MiB may be under way.
+    pub fn read_records(&self) -> u64 {
+        self.shared.read_records.load(Ordering::Relaxed)
     }
 
     /// Why the collector is away; it is connected to again.
@@ -227,6 +234,10 @@ impl Stream {
 }
 
 impl Shared {
+    fn add_read(&self, records: u64) {
+        self.read_records.fetch_add(records, Ordering::Relaxed);
+    }
+
     fn set_away(&self, why: Option<String>) {
         *self.away.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
@@ -240,7 +251,7 @@ impl Shared {
 impl Peer {
     fn serve(mut self, messages: &Receiver<Encoded>, shared: &Shared) {
         for message in messages {
-            while let Err(loss) = self.attempt(&message) {
+            while let Err(loss) = self.attempt(&message, shared) {
                 let lost = self.lose(&loss, shared);
                 let (error, lost) = (io::Error::from(loss), counted(lost, "record", "records"));
                 shared.set_away(Some(error.to_string()));
@@ -261,7 +272,7 @@ impl Peer {
         self.close(shared);
     }
 
-    fn attempt(&mut self, message: &Encoded) -> Result<(), Loss> {
+    fn attempt(&mut self, message: &Encoded, shared: &Shared) -> Result<(), Loss> {
         let Some(socket) = &mut self.socket else { return Err(Loss::Failed(io::ErrorKind::NotConnected.into())) };
         // A collector says nothing: if there is something to read, it is the end. What is written after it would be lost unnoticed.
         match recv(&*socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
@@ -271,7 +282,7 @@ impl Peer {
         }
         // It is sent again if it fails, whether or not a part of it was read.
         socket.write_all(&message.bytes).map_err(Loss::Failed)?;
-        self.under_way.add(message.bytes.len(), message.flow_records);
+        shared.add_read(self.under_way.add(message.bytes.len(), message.flow_records));
         Ok(())
     }
 
@@ -284,6 +295,7 @@ impl Peer {
         let is_in_order = || matches!(loss, Loss::Closed) && socket.is_some_and(|socket| !is_reset(&socket));
         let lost = if records == 0 || is_in_order() { 0 } else { records };
         shared.lost_records.fetch_add(lost, Ordering::Relaxed);
+        shared.add_read(records - lost);
         lost
     }
 
@@ -291,7 +303,7 @@ impl Peer {
     fn close(mut self, shared: &Shared) {
         let Some(socket) = &self.socket else { return };
         if shutdown(socket, Shutdown::Write).is_ok() && !is_ended(socket) {
-            return;
+            return shared.add_read(self.under_way.empty());
         }
         let loss = match recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
             Ok(_) => Loss::Closed,

@@ -16,7 +16,7 @@ use std::{
 use self::links::Missing;
 pub use self::overlap::{Overlap, overlap};
 use rustix::{
-    fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat},
+    fs::{AtFlags, FileType, Mode, OFlags, Stat, fcntl_getfl, fcntl_setfl, fstat, openat, statat},
     io::{Errno, retry_on_intr},
     stdio,
 };
@@ -30,11 +30,20 @@ pub enum OutputPath {
     File(PathBuf),
 }
 
+/// Whether opening a pipe waits for a process that reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pipes {
+    /// As for every program that writes to one.
+    Wait,
+    /// One that no process reads cannot be opened.
+    NeedReader,
+}
+
 /// Opens what is written as it is, and finds out which path a file has.
 ///
 /// # Errors
-/// The system's error; `PermissionDenied` for another user's link.
-pub fn open(path: &Path) -> io::Result<OutputPath> {
+/// The system's error; `PermissionDenied` for another user's link; a pipe without a reader with [`Pipes::NeedReader`].
+pub fn open(path: &Path, pipes: Pipes) -> io::Result<OutputPath> {
     if let Some(stream) = named(path) {
         return opened(stream).map(OutputPath::Direct);
     }
@@ -51,7 +60,19 @@ pub fn open(path: &Path) -> io::Result<OutputPath> {
             // A link that was not followed is one of procfs, to something that is open.
             let is_open = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
             let flags = if is_open { flags } else { flags | OFlags::NOFOLLOW };
-            let direct = retry_on_intr(|| openat(&found.folder, &name, flags, Mode::empty()))?;
+            let direct = match pipes {
+                Pipes::Wait => retry_on_intr(|| openat(&found.folder, &name, flags, Mode::empty()))?,
+                Pipes::NeedReader => {
+                    let direct = openat(&found.folder, &name, flags | OFlags::NONBLOCK, Mode::empty());
+                    let direct = direct.map_err(|error| match error {
+                        // fifo(7)
+                        Errno::NXIO => io::Error::other("no process reads the pipe: start its reader first"),
+                        _ => error.into(),
+                    })?;
+                    fcntl_setfl(&direct, fcntl_getfl(&direct)? - OFlags::NONBLOCK)?;
+                    direct
+                }
+            };
             Ok(OutputPath::Direct(direct.into()))
         }
         Ok(_) | Err(Errno::NOENT) => Ok(OutputPath::File(found.path)),
@@ -154,15 +175,15 @@ mod tests {
         let set = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
         for path in [&file, &fifo] {
             set(0o1777);
-            assert!(open(path).is_ok(), "one's own");
+            assert!(open(path, Pipes::Wait).is_ok(), "one's own");
             if chown(path, Some(12_345), None).is_err() {
                 return;
             }
-            let error = open(path).unwrap_err();
+            let error = open(path, Pipes::Wait).unwrap_err();
             assert!(error.to_string().contains("it is of another user (12345)"), "{error}");
             for mode in [0o777, 0o1755] {
                 set(mode);
-                assert!(open(path).is_ok(), "{mode:o}");
+                assert!(open(path, Pipes::Wait).is_ok(), "{mode:o}");
             }
         }
     }
@@ -177,5 +198,20 @@ mod tests {
         {
             assert_eq!(named(&other), None, "{}", other.display());
         }
+    }
+
+    #[test]
+    fn a_pipe_without_a_reader_is_not_waited_for_where_it_needs_one() {
+        let place = tempfile::tempdir().unwrap();
+        let pipe = place.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let error = open(&pipe, Pipes::NeedReader).unwrap_err().to_string();
+        assert!(error.contains("no process reads the pipe"), "{error}");
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let reader = rustix::fs::open(&pipe, flags, Mode::empty()).unwrap();
+        let OutputPath::Direct(file) = open(&pipe, Pipes::NeedReader).unwrap() else { panic!("it is a pipe") };
+        // Writes wait for room, as for every pipe.
+        assert!(!fcntl_getfl(&file).unwrap().contains(OFlags::NONBLOCK));
+        drop(reader);
     }
 }

@@ -167,8 +167,10 @@ impl Writer {
         match &self.output {
             Output::Files(files) => files.account(),
             Output::Collector(collector) => {
-                let (accepted, lost) = (self.sent_records, collector.unsent_records());
-                Account { accepted, written: accepted.saturating_sub(lost), lost, ..Account::default() }
+                let (accepted, lost, written) =
+                    (self.sent_records, collector.unsent_records(), collector.read_records());
+                let unfinished = accepted.saturating_sub(lost + written);
+                Account { accepted, written, unfinished, lost, ..Account::default() }
             }
         }
     }
