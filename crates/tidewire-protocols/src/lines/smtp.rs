@@ -277,6 +277,8 @@ impl Dialect for Session {
     fn plain<'a>(&mut self, near: u64, rest: &'a [u8], name: &mut Option<&'a [u8]>) -> Option<(usize, Command)> {
         let (verb, [first, second, third, fourth]) = (word_of(near as u32), ((near >> 32) as u32).to_le_bytes());
         let is_whole = first == b'\n';
+        // In a session of LMTP it says the same (RFC 2033 section 4.1).
+        let verb = if verb == LHLO && self.lmtp_recipients.is_some() { EHLO } else { verb };
         let command = match verb {
             NOOP => Command::Other,
             RSET if !self.has_mail() => self.for_lmtp(Command::Reset),
