@@ -150,7 +150,7 @@ impl Block {
     }
 }
 
-/// A [`Block`] has no room for a frame: see [`Block::push`].
+/// A [`Block`] has no room for a frame: see [`Block::push`] and [`FrameCounter::push`](crate::FrameCounter::push).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockFull {
@@ -160,7 +160,7 @@ pub struct BlockFull {
 
 impl fmt::Display for BlockFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a block of at most {BLOCK_BYTES_MAX} bytes has no room for a frame of {}", self.bytes)
+        write!(f, "the block has no room for a frame of {} bytes", self.bytes)
     }
 }
 
@@ -319,5 +319,12 @@ mod tests {
         assert!(counter.push(&mut block, frame, &large).is_err());
         assert!(counter.push(&mut block, frame, b"third").is_ok());
         assert_eq!(block.batch().frames.last().map(|frame| frame.number), Some(1));
+        // Blocks of many frames have the size of those of readers; one frame may be larger.
+        let mut block = Block::new();
+        assert!(counter.push(&mut block, frame, &[0; 1 << 20]).is_ok());
+        assert_eq!(counter.push(&mut block, frame, b"x"), Err(BlockFull { bytes: 1 }));
+        block.clear();
+        let count = (0..).take_while(|_| counter.push(&mut block, frame, &[0; 1000]).is_ok()).count();
+        assert!((200..=262).contains(&count), "{count}");
     }
 }

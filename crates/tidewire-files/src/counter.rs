@@ -1,6 +1,6 @@
 use tidewire_wire::{Frame, PacketClock};
 
-use crate::{Block, block::BlockFull};
+use crate::{Block, block::BlockFull, limits::PIECE_BYTES};
 
 /// Numbers the frames of a [`Source`](crate::Source) of your own, and keeps their clock.
 ///
@@ -33,8 +33,13 @@ impl FrameCounter {
     /// far ([`PacketClock`]).
     ///
     /// # Errors
-    /// [`BlockFull`]; block and counter are then unchanged. Return the block, and begin the next one with this frame.
+    /// [`BlockFull`]: the block has 256 KiB, frames included, which stay in a processor's cache (a frame by itself may be larger). Block and
+    /// counter are then unchanged. Return the block, and begin the next one with this frame.
     pub fn push(&mut self, block: &mut Block, frame: Frame, bytes: &[u8]) -> Result<(), BlockFull> {
+        let used = block.bytes().len() + block.frames.len() * size_of::<Frame>();
+        if !block.frames.is_empty() && used + size_of::<Frame>() + bytes.len() > PIECE_BYTES {
+            return Err(BlockFull { bytes: bytes.len() });
+        }
         let number = self.number.saturating_add(1);
         block.push(frame.with_number(number), bytes)?;
         let clock = self.clock.advance(frame.timestamp, number);

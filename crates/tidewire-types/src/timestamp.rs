@@ -11,7 +11,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// A packet's time: nanoseconds since 1970-01-01 in UTC, without leap seconds, up to the year 2554.
 ///
-/// Printed as RFC 3339 has it, with nine digits behind the second, so that texts sort as times do.
+/// Printed as RFC 3339 has it, with nine digits behind the second, so that texts sort as times do. With the feature `serde` it is a number,
+/// nanoseconds, as in the command's JSON.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -25,6 +26,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// assert_eq!(Timestamp::try_from(SystemTime::from(last)), Ok(last));
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 #[repr(transparent)]
 pub struct Timestamp(u64);
 
@@ -127,7 +129,14 @@ impl Display for Timestamp {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Civil { year, month, day, hour, minute, second } = Civil::of((self.0 / SECOND_NS) as i64);
         let fraction = self.0 % SECOND_NS;
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:09}Z")
+        let time = format_args!("{hour:02}:{minute:02}:{second:02}.{fraction:09}Z");
+        let text = format_args!("{year:04}-{month:02}-{day:02}T{time}");
+        // A column of a table may have a width; fewer digits of the second would be another time.
+        match f.width() {
+            None => f.write_fmt(text),
+            Some(width) if f.align() == Some(fmt::Alignment::Right) => write!(f, "{:>width$}", text.to_string()),
+            Some(width) => write!(f, "{:width$}", text.to_string()),
+        }
     }
 }
 
@@ -145,6 +154,7 @@ mod tests {
     fn times_are_printed_as_rfc_3339_has_them() {
         assert_eq!(Timestamp::UNIX_EPOCH.to_string(), "1970-01-01T00:00:00.000000000Z");
         assert_eq!(Timestamp::from_nanos(u64::MAX).to_string(), "2554-07-21T23:34:33.709551615Z");
+        assert_eq!(format!("{:>32}|{:32}|", Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH).len(), 66);
         assert!(Timestamp::from_nanos(999_999_999) < Timestamp::from_nanos(1_000_000_000));
     }
 
