@@ -76,7 +76,16 @@ impl File<'_> {
         let known = ours.or_else(|| self.program.get_subcommands().find_map(|other| find(other, key.get_ref())));
         let Some(argument) = known else {
             let message = format!("unknown option '{}'", quoted(key.get_ref()));
-            return self.document.wrong(&key.span(), message, meant(self.command, key.get_ref()));
+            // A table has the name of a subcommand.
+            let subcommand = match value.get_ref() {
+                DeValue::Table(_) => nearest(key.get_ref(), self.program.get_subcommands().map(Command::get_name)),
+                _ => None,
+            };
+            let instead = match subcommand {
+                Some(subcommand) => format!("did you mean [{subcommand}]?"),
+                None => meant(self.command, key.get_ref()),
+            };
+            return self.document.wrong(&key.span(), message, instead);
         };
         if let (Some(words), Some(argument)) = (self.words(argument, key, value), ours) {
             self.add(argument, words);
@@ -199,8 +208,8 @@ fn values_of(argument: &Arg) -> usize {
 
 /// A suggestion for an unknown name.
 fn meant(command: &Command, name: &str) -> String {
-    let known = command.get_arguments().filter_map(Arg::get_long).filter(|long| find(command, long).is_some());
-    match nearest(name, known) {
+    let long = command.get_arguments().filter_map(Arg::get_long);
+    match nearest(name, long.chain(["files"]).filter(|long| find(command, long).is_some())) {
         Some(meant) => format!("did you mean '{meant}'?"),
         None => format!("see tidewire {} --help", command.get_name()),
     }

@@ -18,6 +18,8 @@ pub struct Status {
     stored_bytes: AtomicU64,
     segments: AtomicU64,
     completed_packets: AtomicU64,
+    /// Packets of buffers that were written or lost.
+    handled_packets: AtomicU64,
     removed: AtomicU64,
     dropped: AtomicU64,
     level_permille: AtomicU64,
@@ -57,6 +59,9 @@ pub struct Snapshot {
     pub segments: u64,
     /// Packets in these; others that were written are in segments that the next recorder completes.
     pub completed_packets: u64,
+    /// Of the written ones, packets in buffers that no file has yet.
+    #[serde(default)]
+    pub buffered_packets: u64,
     /// Segments that were removed to keep within bounds.
     pub removed: u64,
     /// Packets that the kernel dropped before the recorder got them.
@@ -76,6 +81,7 @@ impl Snapshot {
         self.stored_bytes += other.stored_bytes;
         self.segments += other.segments;
         self.completed_packets += other.completed_packets;
+        self.buffered_packets += other.buffered_packets;
         self.removed += other.removed;
         self.dropped += other.dropped;
         self.level_permille = self.level_permille.max(other.level_permille);
@@ -94,14 +100,17 @@ impl Status {
     /// The figures now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let mut totals = held(&self.totals).clone();
-        totals.lose(&held(&self.lost));
         let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
+        let handled_packets = read(&self.handled_packets);
+        let mut totals = held(&self.totals).clone();
+        let buffered_packets = totals.all().written_packets.saturating_sub(handled_packets);
+        totals.lose(&held(&self.lost));
         Snapshot {
             totals,
             stored_bytes: read(&self.stored_bytes),
             segments: read(&self.segments),
             completed_packets: read(&self.completed_packets),
+            buffered_packets,
             removed: read(&self.removed),
             dropped: read(&self.dropped),
             level_permille: read(&self.level_permille),
@@ -138,6 +147,12 @@ impl Status {
         }
     }
 
+    /// Counts the packets of a buffer that was written, or lost.
+    pub(crate) fn handle(&self, packets: &[(u64, u64); PRIORITIES_MAX]) {
+        let count = packets.iter().map(|(packets, _)| packets).sum();
+        self.handled_packets.fetch_add(count, Ordering::Relaxed);
+    }
+
     pub(crate) fn store(&self, bytes: u64) {
         self.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -149,5 +164,26 @@ impl Status {
 
     pub(crate) fn remove(&self, segments: u64) {
         self.removed.fetch_add(segments, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_in_buffers_are_in_no_file_yet() {
+        let (status, mut totals) = (Status::default(), Totals::default());
+        let packets = |count| [(count, 100 * count); PRIORITIES_MAX];
+        totals.write(&packets(5));
+        status.publish(&totals, 0, 0, 0);
+        assert_eq!(status.snapshot().buffered_packets, 5 * PRIORITIES_MAX as u64);
+        // One buffer is written, the other one lost.
+        status.handle(&packets(3));
+        assert_eq!(status.snapshot().buffered_packets, 2 * PRIORITIES_MAX as u64);
+        status.handle(&packets(2));
+        status.lose(&packets(2));
+        let snapshot = status.snapshot();
+        assert_eq!((snapshot.buffered_packets, snapshot.totals.all().written_packets), (0, 24));
     }
 }

@@ -59,8 +59,23 @@ fn may_change_user() -> bool {
 
 /// Why sockets cannot be made in a directory, or the directory cannot be made.
 fn unwritable(directory: &Path) -> Option<String> {
-    let path = if directory.exists() { directory } else { directory.parent()? };
+    // All that is missing above it is made, too.
+    let path = directory.ancestors().find(|path| path.as_os_str().is_empty() || path.exists())?;
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let error = accessat(CWD, path, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).err()?;
     Some(format!("{} cannot be made or written to: {error}", directory.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_made_with_those_above_it() {
+        let place = tempfile::tempdir().unwrap();
+        assert_eq!(unwritable(&place.path().join("a/b/c")), None);
+        let file = place.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(unwritable(&file.join("a/b")).is_some_and(|what| what.contains("cannot be made or written to")));
+    }
 }

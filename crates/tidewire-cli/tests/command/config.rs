@@ -52,6 +52,8 @@ fn mistakes_in_the_configuration_file_are_placed() {
         ("workers = [1, 2]", "line 1, column 11: 'workers' wants one value"),
         ("config = 'other.toml'", "line 1, column 1: unknown option 'config'"),
         ("[nothing]\na = 1", "unknown option 'nothing'"),
+        ("[flwos]\na = 1", "unknown option 'flwos'; did you mean [flows]?"),
+        ("file = 'a.pcap'", "unknown option 'file'; did you mean 'files'?"),
     ];
     for (toml, expected) in cases {
         let config = bench.file("wrong.toml", toml.as_bytes());

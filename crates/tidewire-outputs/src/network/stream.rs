@@ -19,7 +19,7 @@ use rustix::{
     net::{RecvFlags, Shutdown, recv, shutdown},
 };
 use tidewire_exports::ipfix::{self, Encoded};
-use tidewire_types::counted;
+use tidewire_types::{Lasting, counted};
 
 use super::under_way::UnderWay;
 use crate::error::Notify;
@@ -330,7 +330,8 @@ impl Peer {
             let since = away.since;
             match self.begin(message) {
                 Ok(()) => {
-                    (self.notify)(format_args!("{}: connected again after {:?}", self.shown, since.elapsed()));
+                    let after = Lasting(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
+                    (self.notify)(format_args!("{}: connected again after {after}", self.shown));
                     return Ok(());
                 }
                 Err(failed) => error = failed,

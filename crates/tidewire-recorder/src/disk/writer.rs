@@ -77,6 +77,7 @@ impl Writer {
                     if let Some(current) = &mut current {
                         self.write(current, &buffer);
                     }
+                    self.status.handle(&buffer.packets);
                     self.pool.release(buffer);
                 }
                 Ok(Job::End(ending)) => {

@@ -698,6 +698,10 @@ fn outputs_that_cannot_be_are_refused() {
         let mistakes = of(keys);
         assert!(mistakes.contains(said), "{keys}: {mistakes}");
     }
+    // Each, whatever else is wrong.
+    let all = of("to = \"nonsense\"\nrotate = \"1ms\"\nkeep = \"10G\"");
+    assert_eq!((all.matches("FORMAT:PLACE").count(), all.matches("at least a second").count()), (1, 1), "{all}");
+    assert!(all.contains("as in size=10G,age=30d,free=5G,files=100"), "{all}");
     let many: String = (0..16).map(|number| format!("[output.o{number}]\nto = \"json:/srv/{number}\"\n")).collect();
     assert!(of(&format!("to = \"json:/srv/x\"\n{many}")).contains("at most 16 outputs, got 17"));
     // A capture that is read, by another name.

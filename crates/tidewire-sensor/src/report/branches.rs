@@ -31,7 +31,8 @@ fn of_recording(record: &RecordStatus) -> BranchStatus {
         (reasons::CUT_OFF, all.cut_off_packets),
         (reasons::FILTERED, all.filtered_packets),
     ]);
-    BranchStatus::new("record".into(), "packets", [all.received_packets, all.written_packets], lost)
+    let delivered = all.written_packets.saturating_sub(record.figures.buffered_packets);
+    BranchStatus::new("record".into(), "packets", [all.received_packets, delivered], lost)
 }
 
 impl CaptureStatus {

@@ -40,7 +40,7 @@ impl Sections<'_, '_> {
             }
             "memory" => {
                 let least = tidewire::WORKER_MEMORY_BYTES_MIN;
-                capture.memory = this.document.size(key, value, least, u64::MAX);
+                capture.memory = this.document.size(key, value, least, 1 << 50);
             }
             "ring" => capture.ring = this.document.size(key, value, 64 << 10, 64 << 30),
             "snaplen" => {

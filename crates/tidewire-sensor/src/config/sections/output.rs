@@ -139,6 +139,20 @@ impl Sections<'_, '_> {
         self.document.wrong(span, format!("'{key}' is for {}", option.outputs()), "leave it out");
     }
 
+    /// Notes bounds that are none, whatever the output is.
+    fn check_bounds(&mut self, output: &Output) {
+        if let Some((limits, span)) = &output.rotate
+            && let Err(what) = limits.parse::<Rotate>()
+        {
+            self.document.wrong(span, format!("'rotate': {what}"), "");
+        }
+        if let Some((bounds, span)) = &output.keep
+            && let Err(what) = bounds.parse::<Keep>()
+        {
+            self.document.wrong(span, format!("'keep': {what}"), "");
+        }
+    }
+
     /// The outputs with their settings; `None`: there is none.
     pub fn completed_records(
         &mut self,
@@ -161,6 +175,7 @@ impl Sections<'_, '_> {
         let mut known: Vec<Target> = Vec::new();
         let mut completed = Vec::new();
         for output in outputs {
+            self.check_bounds(&output);
             let Some((to, target, span)) = output.to else {
                 let place = self.places.get(&format!("output.{}", output.name)).cloned();
                 let has_key = self.places.contains_key(&format!("output.{}.to", output.name));
@@ -185,25 +200,18 @@ impl Sections<'_, '_> {
                     self.document.wrong(span, format!("\"{}\" is no type of EVE's records", quoted(name)), instead);
                 }
             }
-            if let Some((limits, span)) = &output.rotate {
-                match limits.parse::<Rotate>() {
-                    Ok(_) if OutputOption::Rotate.applies_to(&target) => {}
-                    Ok(_) => self.lacks_option(span, "rotate", OutputOption::Rotate),
-                    Err(what) => self.document.wrong(span, format!("'rotate': {what}"), ""),
-                }
+            if let Some((_, span)) = &output.rotate
+                && !OutputOption::Rotate.applies_to(&target)
+            {
+                self.lacks_option(span, "rotate", OutputOption::Rotate);
             }
-            if let Some((bounds, span)) = &output.keep {
-                match bounds.parse::<Keep>() {
-                    Ok(_) if !OutputOption::Keep.applies_to(&target) => {
-                        self.lacks_option(span, "keep", OutputOption::Keep);
-                    }
+            if let Some((_, span)) = &output.keep {
+                if !OutputOption::Keep.applies_to(&target) {
+                    self.lacks_option(span, "keep", OutputOption::Keep);
+                } else if output.rotate.is_none() && !is_live && target.format != Format::Parquet {
                     // Over interfaces files are rotated in any case, and Parquet has one for each hour.
-                    Ok(_) if output.rotate.is_none() && !is_live && target.format != Format::Parquet => {
-                        let what = "'keep' is for outputs of several files";
-                        self.document.wrong(span, what, "write rotate = \"100M\" as well");
-                    }
-                    Ok(_) => {}
-                    Err(what) => self.document.wrong(span, format!("'keep': {what}"), ""),
+                    let what = "'keep' is for outputs of several files";
+                    self.document.wrong(span, what, "write rotate = \"100M\" as well");
                 }
             }
             if let Some((number, span)) = &output.enterprise {
