@@ -69,7 +69,7 @@ pub struct Account {
     pub accepted: u64,
     /// Of these, records that readers find, or found before another process removed them: never fewer than before.
     pub written: u64,
-    /// Of these, records in files that cannot be read before they are complete, and those that a collector may not have read yet.
+    /// Of these, records in files that cannot be read before they are complete, and the last one to a collector over UDP.
     pub unfinished: u64,
     /// Of these, records that no file and no collector has.
     pub lost: u64,

@@ -207,7 +207,18 @@ fn the_status_has_the_documented_names_and_so_do_the_metrics() {
     let queue = &status["capture"]["queues"][0];
     assert_eq!(
         names(queue),
-        ["awaited", "bytes", "name", "readers", "records", "shed_bytes", "shed_records", "unit", "waited_ns"]
+        [
+            "awaited",
+            "bytes",
+            "name",
+            "overload_records",
+            "readers",
+            "records",
+            "shed_bytes",
+            "shed_records",
+            "unit",
+            "waited_ns"
+        ]
     );
     assert_eq!(
         names(&queue["readers"][0]),

@@ -81,8 +81,9 @@ impl Network {
             ip("link set lo up")?;
             ip(&format!("link set {HOST_INTERFACE} address 02:00:00:00:00:02 mtu 65535 up"))?;
             for is_ipv6 in [false, true] {
-                let prefix = if is_ipv6 { 64 } else { 24 };
-                ip(&format!("addr add {}/{prefix} dev {HOST_INTERFACE}", host(is_ipv6)))?;
+                // Without `nodad` an address is tentative, and no connection can begin from it, until the carrier is up.
+                let ends = if is_ipv6 { "64 nodad" } else { "24" };
+                ip(&format!("addr add {}/{ends} dev {HOST_INTERFACE}", host(is_ipv6)))?;
                 let peer = sender(is_ipv6);
                 ip(&format!("neigh add {peer} lladdr 02:00:00:00:00:01 dev {HOST_INTERFACE} nud permanent"))?;
             }

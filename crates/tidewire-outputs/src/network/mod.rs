@@ -145,11 +145,11 @@ impl Collector {
         }
     }
 
-    /// Records that the collector's host took, and the collector has read where that can be known: never fewer than before.
-    pub fn read_records(&self) -> u64 {
+    /// Records that were sent, and neither refused nor lost: while it runs never fewer than before.
+    pub fn sent_records(&self) -> u64 {
         match self {
             Self::Datagrams(datagrams) => datagrams.taken_records,
-            Self::Stream(stream) => stream.read_records(),
+            Self::Stream(stream) => stream.sent_records(),
         }
     }
 
@@ -278,11 +278,11 @@ mod tests {
         // Each second one is refused on account of the one before.
         for count in 1..=4 {
             collector.send(message.clone());
-            assert_eq!((collector.unsent_records(), collector.read_records()), (count / 2 * 6, 0));
+            assert_eq!((collector.unsent_records(), collector.sent_records()), (count / 2 * 6, 0));
         }
         // The answer to the last one comes behind it.
         collector.send(message);
         assert!(collector.finish().is_err());
-        assert_eq!((collector.unsent_records(), collector.read_records()), (15, 0));
+        assert_eq!((collector.unsent_records(), collector.sent_records()), (15, 0));
     }
 }

@@ -58,8 +58,11 @@ pub struct Stream {
     is_live: bool,
     line: Line,
     shared: Arc<Shared>,
-    /// Records of flows that found no room while the collector was away.
+    /// Records of flows in the messages so far, and of those the ones that found no room while the collector was away.
+    records: u64,
     unsent_records: u64,
+    /// Most records that counted as sent at one time.
+    sent_records_max: AtomicU64,
 }
 
 /// The thread begins with the first message: a capture has given up its privileges by then.
@@ -120,8 +123,6 @@ struct Shared {
     /// Records of flows in messages that were written to lost connections, and in those that no collector accepted at the end.
     lost_records: AtomicU64,
     refused_records: AtomicU64,
-    /// Records that the collector has read, or may have where a connection did not end in time.
-    read_records: AtomicU64,
     failure: Mutex<Option<io::Error>>,
     /// Why the collector is away, if it is.
     away: Mutex<Option<String>>,
@@ -150,7 +151,8 @@ impl Stream {
             away_max: AWAY_MAX,
         };
         let line = Line::New(Box::new(peer));
-        Ok(Self { shown, is_live, line, shared: Arc::default(), unsent_records: 0 })
+        let (records, unsent_records, sent_records_max) = (0, 0, AtomicU64::new(0));
+        Ok(Self { shown, is_live, line, shared: Arc::default(), records, unsent_records, sent_records_max })
     }
 
     /// The ports that are connected to again.
@@ -171,9 +173,14 @@ impl Stream {
         self.unsent_records + shared.map(|records| records.load(Ordering::Relaxed)).iter().sum::<u64>()
     }
 
-    /// Records of flows that the collector has read: never fewer than before. Those of the last 10 MiB may be under way.
-    pub fn read_records(&self) -> u64 {
-        self.shared.read_records.load(Ordering::Relaxed)
+    /// Records of flows that were sent, and not lost with a connection. While it runs never fewer than before, although a connection that is
+    /// lost takes back what the collector had not read; those count as unsent at once.
+    pub fn sent_records(&self) -> u64 {
+        let sent = self.records.saturating_sub(self.unsent_records());
+        match self.line {
+            Line::Over => sent,
+            _ => sent.max(self.sent_records_max.fetch_max(sent, Ordering::Relaxed)),
+        }
     }
 
     /// Why the collector is away; it is connected to again.
@@ -192,6 +199,7 @@ impl Stream {
             Line::Running(queue, _) => queue.send(message).is_ok(),
             Line::New(_) | Line::Over => false,
         };
+        self.records += records;
         if !is_sent {
             self.unsent_records += records;
         }
@@ -234,10 +242,6 @@ impl Stream {
 }
 
 impl Shared {
-    fn add_read(&self, records: u64) {
-        self.read_records.fetch_add(records, Ordering::Relaxed);
-    }
-
     fn set_away(&self, why: Option<String>) {
         *self.away.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
@@ -251,7 +255,7 @@ impl Shared {
 impl Peer {
     fn serve(mut self, messages: &Receiver<Encoded>, shared: &Shared) {
         for message in messages {
-            while let Err(loss) = self.attempt(&message, shared) {
+            while let Err(loss) = self.attempt(&message) {
                 let lost = self.lose(&loss, shared);
                 let (error, lost) = (io::Error::from(loss), counted(lost, "record", "records"));
                 shared.set_away(Some(error.to_string()));
@@ -272,7 +276,7 @@ impl Peer {
         self.close(shared);
     }
 
-    fn attempt(&mut self, message: &Encoded, shared: &Shared) -> Result<(), Loss> {
+    fn attempt(&mut self, message: &Encoded) -> Result<(), Loss> {
         let Some(socket) = &mut self.socket else { return Err(Loss::Failed(io::ErrorKind::NotConnected.into())) };
         // A collector says nothing: if there is something to read, it is the end. What is written after it would be lost unnoticed.
         match recv(&*socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
@@ -282,7 +286,7 @@ impl Peer {
         }
         // It is sent again if it fails, whether or not a part of it was read.
         socket.write_all(&message.bytes).map_err(Loss::Failed)?;
-        shared.add_read(self.under_way.add(message.bytes.len(), message.flow_records));
+        self.under_way.add(message.bytes.len(), message.flow_records);
         Ok(())
     }
 
@@ -295,7 +299,6 @@ impl Peer {
         let is_in_order = || matches!(loss, Loss::Closed) && socket.is_some_and(|socket| !is_reset(&socket));
         let lost = if records == 0 || is_in_order() { 0 } else { records };
         shared.lost_records.fetch_add(lost, Ordering::Relaxed);
-        shared.add_read(records - lost);
         lost
     }
 
@@ -303,7 +306,7 @@ impl Peer {
     fn close(mut self, shared: &Shared) {
         let Some(socket) = &self.socket else { return };
         if shutdown(socket, Shutdown::Write).is_ok() && !is_ended(socket) {
-            return shared.add_read(self.under_way.empty());
+            return;
         }
         let loss = match recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
             Ok(_) => Loss::Closed,

@@ -168,7 +168,7 @@ impl Writer {
             Output::Files(files) => files.account(),
             Output::Collector(collector) => {
                 let (accepted, lost, written) =
-                    (self.sent_records, collector.unsent_records(), collector.read_records());
+                    (self.sent_records, collector.unsent_records(), collector.sent_records());
                 let unfinished = accepted.saturating_sub(lost + written);
                 Account { accepted, written, unfinished, lost, ..Account::default() }
             }

@@ -84,6 +84,7 @@ fn a_connection_that_is_reset_midway_is_made_again_and_its_records_are_counted()
     let error = stream.finish().unwrap_err();
     assert!(error.contains("6 records were lost with connections, or fewer"), "{error}");
     assert_eq!((stream.unsent_records(), stream.has_failed()), (6, false));
+    assert_eq!(stream.sent_records() + stream.unsent_records(), stream.records);
     let bytes = join_in_time("the collector", collector);
     assert_eq!(bytes.len(), 120);
     assert_eq!((&bytes[SEQUENCE], &bytes[20..]), (&message(7, 20)[SEQUENCE], &message(7, 100)[..]));
