@@ -139,7 +139,7 @@ impl Sections<'_, '_> {
         self.document.wrong(span, format!("'{key}' is for {}", option.outputs()), "leave it out");
     }
 
-    /// Notes bounds that are none, whatever the output is.
+    /// Notes bounds that are invalid, whatever the output is.
     fn check_bounds(&mut self, output: &Output) {
         if let Some((limits, span)) = &output.rotate
             && let Err(what) = limits.parse::<Rotate>()
