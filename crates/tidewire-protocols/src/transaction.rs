@@ -1,10 +1,11 @@
 //! Reports: transactions, their fields by name, and how they are read.
 
+use tidewire_types::Timestamp;
+
 use crate::{
     fields::{Dhcp, Dns, Ftp, Http, Ntp, Quic, Smtp, Socks, Ssh, Tls},
     value::{Members, Service, Value},
 };
-use tidewire_types::Timestamp;
 
 /// A question and its answer: a handshake, a query, a request, or as much of it as was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -231,7 +231,7 @@
 //! | `serde` | `Serialize` of keys, statistics, ledgers, outcomes and transactions; `Deserialize` of those that are values | |
 //! | `tracing` | events at control points: runs, workers, overload, interfaces, bounds | |
 //!
-//! A call that needs a feature that is off does not compile, and the compiler names the feature.
+//! A call that needs a feature that is off does not compile, and the compiler names the feature (for `serde`, the missing trait).
 //!
 //! # Where to go next
 //!

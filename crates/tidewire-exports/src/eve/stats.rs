@@ -1,11 +1,12 @@
 //! `stats`: the counters of a run that Suricata's record has a place for, which are packets, bytes, losses of the capture and streams, and
 //! in `tidewire` the records that were written. None of the others are made up: readers take an absent counter for 0.
 
+use tidewire_types::Timestamp;
+
 use crate::{
     eve::common::push_time,
     json::{Object, member},
 };
-use tidewire_types::Timestamp;
 
 /// Counters of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

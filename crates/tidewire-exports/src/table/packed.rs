@@ -141,14 +141,16 @@ fn push_members(out: &mut Vec<u8>, kind: Kind, members: &[(&'static str, Value<'
         *hint = next.map_or(*hint, |index| index + 1);
         next
     };
-    let count = members.iter().filter(|(name, _)| columns.iter().any(|column| column.name == *name)).count();
-    push_count(out, tag::MEMBERS, count);
+    push_count(out, tag::MEMBERS, 0);
+    let (behind_count, mut count) = (out.len(), 0_u32);
     for (name, value) in members {
         if let Some(index) = known(&mut hint, name) {
             out.push(index as u8);
             push_value(out, columns[index].kind, value);
+            count += 1;
         }
     }
+    out[behind_count - size_of::<u32>()..behind_count].copy_from_slice(&count.to_le_bytes());
 }
 
 fn push_value(out: &mut Vec<u8>, kind: Kind, value: &Value<'_>) {

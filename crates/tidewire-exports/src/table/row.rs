@@ -1,10 +1,11 @@
 //! A record with its table.
 
+use tidewire_types::Timestamp;
+
 use crate::{
     model::{EventRecord, Exchange, FlowRecord, MatchRecord},
     table::{Cell, EVENTS, FLOWS, MATCHES, Packed, TRANSACTIONS, Table, described, packed::Packer, transactions},
 };
-use tidewire_types::Timestamp;
 
 /// A record of any table.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,7 @@
 //! A conversation in HTTP: which response belongs to which request, and what follows a head.
 
+use tidewire_types::Timestamp;
+
 use super::{
     head,
     pairing::Pairing,
@@ -14,7 +16,6 @@ use crate::{
     value::Service,
     work,
 };
-use tidewire_types::Timestamp;
 
 /// Most pipelined requests that wait for their response, and most memory of them in bytes.
 const PENDING_MAX: usize = 64;

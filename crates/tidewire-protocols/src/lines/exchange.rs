@@ -1,5 +1,7 @@
 //! Commands and replies, line by line, up to a change to TLS.
 
+use tidewire_types::Timestamp;
+
 use super::{
     LINE_BYTES_MAX,
     dialect::{Dialect as _, Taken, take_command, take_commands, take_replies, take_reply},
@@ -15,7 +17,6 @@ use crate::{
     value::Service,
     work,
 };
-use tidewire_types::Timestamp;
 
 /// Which of them it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

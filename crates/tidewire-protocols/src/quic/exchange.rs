@@ -1,5 +1,7 @@
 //! A connection's beginning: the client's datagrams up to its hello, and the server's first one.
 
+use tidewire_types::Timestamp;
+
 use super::{
     frames::Crypto,
     packet::{self, Initial, Keys},
@@ -13,7 +15,6 @@ use crate::{
     value::Service,
     work,
 };
-use tidewire_types::Timestamp;
 
 /// Datagrams of the client that are looked at; a hello with post-quantum keys takes two or three.
 const DATAGRAMS_MAX: u8 = 16;

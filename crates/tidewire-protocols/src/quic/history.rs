@@ -3,12 +3,13 @@
 //! Capitals are the client's: `I` Initial, `H` Handshake, `Z` 0-RTT, `R` Retry, `S` a hello of TLS, `C` CONNECTION_CLOSE in clear text, `U` a
 //! version that is not known, `X` no packet of QUIC behind an Initial that was read, `O` short packets at the first, second, fourth, eighth.
 
+use tidewire_types::Timestamp;
+
 use super::{
     frames::Crypto,
     packet::{Initial, Keys, Long, LongPacketKind},
 };
 use crate::{fields::QuicEntry, tls::ClientHello, work};
-use tidewire_types::Timestamp;
 
 /// Most letters of an entry.
 const LETTERS_MAX: usize = 100;
